@@ -1,5 +1,7 @@
 #include "gpu/net/net_onnx.h"
 
+#include "gpu/net/net_graph.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -341,7 +343,7 @@ static int read_node(struct parse *p, size_t at, struct net_node *n)
     where_node(where, sizeof where, pb);
     if (pb->domain && *pb->domain && strcmp(pb->domain, "ai.onnx"))
         return err_at(p->err, ERR_UNSUPPORTED, where, "an operator of another domain");
-    n->op = pb->op_type ? net_op_find(pb->op_type) : NULL;
+    n->op = pb->op_type ? net_ops_find(pb->op_type) : NULL;
     if (!n->op)
         return err_at(p->err, ERR_UNSUPPORTED, where,
                       "unknown operator (docs/MODELS.md lists the known)");

@@ -1,5 +1,7 @@
 #include "gpu/net/net_onnx.h"
 
+#include "gpu/net/net_graph.h"
+
 #include <string.h>
 
 #define OP "DequantizeLinear"
@@ -64,8 +66,8 @@ int net_onnx_dequant(struct net *net, const struct net_node *n, int *done, struc
         inner *= (size_t)x->dim[i];
     for (size_t i = 0; i < x->count; i++) {
         size_t k = scale->count > 1 ? i / inner % scale->count : 0;
-        double z = zero ? net_graph_value(zero, k) : 0;
-        v[i] = (float)((net_graph_value(x, i) - z) * net_graph_value(scale, k));
+        double z = zero ? net_op_value(zero, k) : 0;
+        v[i] = (float)((net_op_value(x, i) - z) * net_op_value(scale, k));
     }
     *y = *x;
     y->type = NET_F32;

@@ -215,7 +215,7 @@ static bool is_near(const struct bundle *b, uint32_t k, uint32_t i)
     return k != i && b->at[k].path == b->at[i].path && fabs(b->at[k].way - b->at[i].way) <= NEAR_M;
 }
 
-/* Where the place of p's first camera comes to lie by a pair, for all that lies there. */
+/* The transform by which a pair moves what lies around the first camera of p. */
 static void says(struct sim3 *at, const struct bundle *b, const struct graph_edge *pair,
                  const struct graph_edge *p)
 {

@@ -4,7 +4,7 @@
  *
  * A corner is found where the picture has structure in both directions, one in each cell of a grid
  * that has no track, and is followed until it is lost. What it was seen at in the last TRACK_KEPT
- * frames are the observations of a landmark (monte.h).
+ * frames are the observations of a landmark (landmark_search.h).
  *
  * Stages of a frame, in order:
  *   pyramid   the picture in grey, and smaller ones of it

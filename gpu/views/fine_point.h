@@ -15,15 +15,16 @@
 
 #define FINE_STEPS 9 /* depths that are tried, the guide's own in the middle */
 
-/* (V23) By one thread, when the first measurements are compared: is the keyframe swept in fine
- * steps? Where poses do not agree with the pictures that would measure the guide alone. */
+/* (V23) Is the keyframe swept in fine steps? Not where its first measurements are rarely confirmed:
+ * its poses are wrong then, and a fine sweep would find whatever the guide says. One thread asks
+ * this when the first measurements have been compared. */
 GPU_HD static inline int fine_is_wanted(const struct views *v)
 {
     return v->plan.swept >= 0 && v->plan.n_sources > 0 && views_is_sound(v, v->plan.swept) &&
            views_confirms(v, v->plan.swept, v->params.fine_least_of);
 }
 
-/* Notes that, and begins the keyframe's counts anew. */
+/* Writes the answer into the plan, and sets the counts of the keyframe back. */
 GPU_HD static inline void fine_decide(struct views *v, int wanted)
 {
     v->plan.fine = wanted;

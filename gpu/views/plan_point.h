@@ -12,9 +12,6 @@
 
 #define PLAN_UNSEEN (-1.0f)
 
-/* (V21) log2 of lengths: poses that are off by 1.25 or less are believed, those by 1.32 to 1.6 are
- * not; that they are off by 1.8 is believed less than that the network is. */
-
 /* How a keyframe sees the samples of a view. */
 struct plan_sight {
     float share, parallax; /* mean sine of the angle under which it looks at what it sees */
@@ -173,7 +170,8 @@ GPU_HD static inline int plan_room(struct views *v)
     return plan_oldest(v, most);
 }
 
-/* (V3) By one thread, when the quantiles are known: counts, and the new keyframe's row. */
+/* (V3) Does the frame become a keyframe? It does where its camera has moved or rotated away from
+ * that of the last one. One thread asks this when the quantiles of depth are known. */
 GPU_HD static inline int plan_is_new(const struct views *v)
 {
     const struct views_strand *s = &v->strand[v->plan.strand];
@@ -250,7 +248,9 @@ GPU_HD static inline void plan_join(struct views *v, const struct views_frame *f
     s->frame++;
 }
 
-/* (V21) What is taken back of the length of poses, log2. */
+/* (V21) By how much the length of poses is corrected, log2. Poses that are up to 1.25 times too long
+ * are believed, and so is a length from 1.8 times on: there the network errs rather than the poses.
+ * Between 1.32 and 1.6 times the whole length is corrected, in between a share of it. */
 GPU_HD static inline float plan_stretch(const struct views_params *p, const struct views_length *l)
 {
     float a = l->mean < 0.0f ? -l->mean : l->mean;

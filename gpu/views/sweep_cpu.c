@@ -149,18 +149,18 @@ static void sum_own(struct sweep_band *b, const uint8_t *grey)
 
 /* Where the source sees a block; rest: what all but x adds to a ray's coordinates. */
 static void place(struct block *restrict p, int16_t *restrict inside, const float *across,
-                  const float *inverse, size_t stride, const struct sweep_turn *rest,
+                  const float *inverse, size_t stride, const struct sweep_ray *rest,
                   const struct sweep_source *s, int w, int h)
 {
-    const struct sweep_turn t = *rest;
+    const struct sweep_ray t = *rest;
     const struct intrinsics K = s->K;
 
     for (size_t i = 0; i < BLOCK; i++) {
         int u, v;
-        inside[i] =
-            (int16_t)sweep_place(K, sweep_turn(across[i], t.x, inverse[i]),
-                                 sweep_turn(across[i + stride], t.y, inverse[i]),
-                                 sweep_turn(across[i + 2 * stride], t.z, inverse[i]), w, h, &u, &v);
+        inside[i] = (int16_t)sweep_place(K, sweep_ray_at(across[i], t.x, inverse[i]),
+                                         sweep_ray_at(across[i + stride], t.y, inverse[i]),
+                                         sweep_ray_at(across[i + 2 * stride], t.z, inverse[i]), w,
+                                         h, &u, &v);
         p->a[i] = (int16_t)(u & 63);
         p->b[i] = (int16_t)(v & 63);
         p->at[i] = (int)((float)(v >> 6) * (float)w) + (u >> 6); /* exact: pixels < 2^24 */
@@ -192,7 +192,7 @@ static void warp(struct sweep_band *b, const struct views *v, int source,
     struct block p;
 
     for (int y = b->top; y < b->bottom; y++) {
-        struct sweep_turn rest = sweep_turn_of(s, ((float)y - K->cy) / K->fy);
+        struct sweep_ray rest = sweep_ray_of(s, ((float)y - K->cy) / K->fy);
         uint16_t *warped = b->warped + in_rows(b, y);
         for (size_t x = 0; x < (size_t)b->n; x += BLOCK) {
             place(&p, b->inside + in_rows(b, y) + x, b->across[source] + x,

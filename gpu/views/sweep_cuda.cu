@@ -80,7 +80,7 @@ static __device__ void load_own(struct tile *t, const uint8_t *grey)
     }
 }
 
-/* What sweep_turn() adds up before inverse depth. */
+/* What sweep_ray_at() adds up before inverse depth. */
 static __device__ void load_bases(struct tile *t, const struct intrinsics *K, int n_sources)
 {
     for (int i = (int)threadIdx.x; i < SIDE_PIXELS * n_sources; i += THREADS) {
@@ -89,7 +89,7 @@ static __device__ void load_bases(struct tile *t, const struct intrinsics *K, in
         int at = i % SIDE_PIXELS;
         float rx = ((float)side_x(t, at) - K->cx) / K->fx;
         float ry = ((float)side_y(t, at) - K->cy) / K->fy;
-        const struct sweep_turn rest = sweep_turn_of(s, ry);
+        const struct sweep_ray rest = sweep_ray_of(s, ry);
         base[0][at] = sweep_base(s->T.r[0] * rx, rest.x);
         base[1][at] = sweep_base(s->T.r[3] * rx, rest.y);
         base[2][at] = sweep_base(s->T.r[6] * rx, rest.z);

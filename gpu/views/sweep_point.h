@@ -58,16 +58,17 @@ GPU_HD static inline float sweep_clamp(float u, float most)
     return v < most ? v : most;
 }
 
-/* What y, 1 and inverse depth (times it) add to the coordinates of ray (rx, ry, 1) in a source's
- * axes. */
-struct sweep_turn {
+/* A point on ray (rx, ry, 1) of the keyframe at inverse depth d has, in a source's axes and times
+ * d, the coordinates R (rx, ry, 1) + d t. Of x, y and z each this holds what the row shares: the
+ * terms of ry and of 1, and t. */
+struct sweep_ray {
     float x[3], y[3], z[3];
 };
 
-GPU_HD static inline struct sweep_turn sweep_turn_of(const struct sweep_source *s, float ry)
+GPU_HD static inline struct sweep_ray sweep_ray_of(const struct sweep_source *s, float ry)
 {
     const float *r = s->T.r, *t = s->T.t;
-    struct sweep_turn a = {
+    struct sweep_ray a = {
         {r[1] * ry, r[2], t[0]}, {r[4] * ry, r[5], t[1]}, {r[7] * ry, r[8], t[2]}};
     return a;
 }
@@ -77,7 +78,7 @@ GPU_HD static inline float sweep_base(float across, const float *rest)
     return across + rest[0] + rest[1];
 }
 
-GPU_HD static inline float sweep_turn(float across, const float *rest, float inv)
+GPU_HD static inline float sweep_ray_at(float across, const float *rest, float inv)
 {
     return sweep_base(across, rest) + rest[2] * inv;
 }
