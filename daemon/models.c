@@ -2,6 +2,7 @@
 
 #include "daemon/ini.h"
 #include "gpu/net/net.h"
+#include "gpu/params_stages.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -108,8 +109,8 @@ static int on_pair(void *ctx, const char *section, const char *name, const char 
     char *info = ctx;
 
     if (strcmp(section, "model") != 0)
-        return params_override(&((struct gpu_model_info *)ctx)->overrides, section, name, value,
-                               err);
+        return params_stages_override(&((struct gpu_model_info *)ctx)->overrides, section, name,
+                                      value, err);
     for (const struct field *f = fields; f < fields + FIELDS; f++) {
         if (strcmp(name, f->name) != 0)
             continue;

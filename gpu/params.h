@@ -10,8 +10,6 @@
 #ifndef RECOND_GPU_PARAMS_H
 #define RECOND_GPU_PARAMS_H
 
-#include "proto/err.h"
-
 #include <stddef.h>
 
 #ifdef __cplusplus
@@ -64,22 +62,10 @@ struct params_overrides {
     } at[PARAMS_OVERRIDES_MAX];
 };
 
-/* The stages of this build in a fixed order, NULL behind the last one. */
-const struct params_stage *params_stage_at(int i);
-
 /* Fills a stage's struct: our values, then the overrides of its rows, `second` behind `first`;
  * both may be NULL. */
 void params_fill(void *params, const struct params_stage *stage,
                  const struct params_overrides *first, const struct params_overrides *second);
-
-/*
- * params_override - note that the number `name` of a stage is `value`
- *
- * Returns: 0; ERR_INPUT: no such stage or number, no number at all, or one that is not allowed;
- *          ERR_LIMIT: PARAMS_OVERRIDES_MAX are noted
- */
-MUST_CHECK int params_override(struct params_overrides *o, const char *stage, const char *name,
-                               const char *value, struct err *err);
 
 #ifdef __cplusplus
 }

@@ -44,7 +44,7 @@ static int check_sensor(const struct gpu_frame *f, struct err *err)
     return 0;
 }
 
-static int check(const struct gpu_item *item, struct err *err)
+static int line_mono_check(const struct gpu_item *item, struct err *err)
 {
     const struct gpu_frame *f = (const struct gpu_frame *)item;
     int rc = line_mono_check_picture(item, err);
@@ -144,7 +144,7 @@ const struct gpu_line gpu_line_mono = {
     .needs = 1u << GPU_MODEL_DEPTH,
     .takes = 1u << GPU_MODEL_MOTION,
     .has_map = 1,
-    .check = check,
+    .check = line_mono_check,
     .cpu = &session,
     .selftest = selftest_run,
 };

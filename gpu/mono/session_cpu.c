@@ -106,7 +106,8 @@ static void lay_out_path(struct session_cpu *s, struct arena *a, const struct gp
 }
 
 /* A line without a map has the picture and its depth alone. Returns the bytes of all. */
-static size_t lay_out(struct session_cpu *s, uint8_t *base, const struct gpu_session_config *c)
+static size_t session_lay_out(struct session_cpu *s, uint8_t *base,
+                              const struct gpu_session_config *c)
 {
     struct arena a = {base, ALIGN, 0};
 
@@ -126,7 +127,7 @@ size_t session_cpu_bytes(const struct gpu_session_config *c)
 {
     struct session_cpu s;
 
-    return lay_out(&s, NULL, c) + sizeof s;
+    return session_lay_out(&s, NULL, c) + sizeof s;
 }
 
 int session_cpu_new(struct gpu_session **out, struct gpu *g, const struct gpu_session_config *c,
@@ -151,7 +152,7 @@ int session_cpu_new(struct gpu_session **out, struct gpu *g, const struct gpu_se
     s->h = c->net_h;
     s->n_pixels = (uint32_t)c->net_w * (uint32_t)c->net_h;
     s->next_id = 1;
-    s->arena_bytes = lay_out(s, base, c);
+    s->arena_bytes = session_lay_out(s, base, c);
     if (s->sensor_claims)
         memset(s->sensor_claims, 0xff, s->n_pixels * sizeof *s->sensor_claims);
     if (c->line->has_map && !c->fuse.cells)

@@ -127,9 +127,9 @@ static void lay_out_path(struct session_dev *s, struct arena *a, struct track *t
 
 /* Pieces of s, and where the copy of s itself goes: a line without a map has the picture and its
  * depth alone. Returns the bytes of all. */
-static size_t lay_out(struct session_dev *s, struct session_dev **dev, struct views *v,
-                      struct track *t, struct path *p, uint8_t *base,
-                      const struct gpu_session_config *c)
+static size_t session_lay_out(struct session_dev *s, struct session_dev **dev, struct views *v,
+                              struct track *t, struct path *p, uint8_t *base,
+                              const struct gpu_session_config *c)
 {
     struct arena a = {base, 0};
     take(&a, dev, 1);
@@ -151,7 +151,7 @@ size_t session_cuda_bytes(const struct gpu_session_config *c)
     struct views v;
     struct track t;
     struct path p;
-    return lay_out(&s, &dev, &v, &t, &p, NULL, c);
+    return session_lay_out(&s, &dev, &v, &t, &p, NULL, c);
 }
 
 static void set_constants(struct session_dev *s, const struct gpu_session_config *c)
@@ -197,8 +197,8 @@ static int pin(struct session_cuda *s, struct err *err)
 }
 
 /* Claims are unclaimed, all else is zero. */
-static int clear(struct session_cuda *s, const struct gpu_session_config *c, cudaStream_t stream,
-                 struct err *err)
+static int session_clear(struct session_cuda *s, const struct gpu_session_config *c,
+                         cudaStream_t stream, struct err *err)
 {
     size_t cells = c->fuse.cells ? 0 : (size_t)s->host.n_pixels * (size_t)c->fuse.n_covisible;
     int rc = 0;
@@ -243,11 +243,12 @@ int session_cuda_new(struct session_cuda **out, struct gpu *g, struct memory_cud
     s->arena_bytes = session_cuda_bytes(c);
     rc = memory_cuda_get(memory, MEMORY_CUDA_DEVICE, &s->arena, s->arena_bytes, err);
     if (rc == 0) {
-        (void)lay_out(&s->host, &s->dev, &s->views, &s->track, &s->path, (uint8_t *)s->arena, c);
+        (void)session_lay_out(&s->host, &s->dev, &s->views, &s->track, &s->path,
+                              (uint8_t *)s->arena, c);
         rc = pin(s, err);
     }
     if (rc == 0)
-        rc = clear(s, c, stream, err);
+        rc = session_clear(s, c, stream, err);
     if (rc)
         session_cuda_free(&s);
     *out = s;

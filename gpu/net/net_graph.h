@@ -158,16 +158,15 @@ int64_t net_graph_count(int rank, const int64_t *dim);
 
 /* The plan functions of operators, net_graph_<name>(). Those of known numbers alone are called by
  * others. */
-#define NET_GRAPH_PLANS(X)                                                                       \
-    X(conv)                                                                                      \
-    X(conv_transpose)                                                                            \
-    X(conv_gemm)                                                                                 \
-    X(conv_matmul) X(pool) X(pool_global) X(pool_mean) X(elem_act) X(elem_clip) X(elem_binary)   \
-        X(elem_pow) X(elem_norm) X(elem_same) X(elem_cast) X(move_concat) X(move_flatten)        \
-            X(move_reshape) X(move_squeeze) X(move_unsqueeze) X(move_transpose) X(move_slice)    \
-                X(move_shuffle) X(map_resize) X(map_pad) X(known_constant) X(known_shape)        \
-                    X(known_gather) X(known_fill) X(known_round) X(known_binary) X(known_concat) \
-                        X(known_transpose)
+/* clang-format off */
+#define NET_GRAPH_PLANS(X) \
+    X(conv) X(conv_transpose) X(conv_gemm) X(conv_matmul) X(pool) X(pool_global) X(pool_mean) \
+    X(elem_act) X(elem_clip) X(elem_binary) X(elem_pow) X(elem_norm) X(elem_same) X(elem_cast) \
+    X(move_concat) X(move_flatten) X(move_reshape) X(move_squeeze) X(move_unsqueeze) \
+    X(move_transpose) X(move_slice) X(move_shuffle) X(map_resize) X(map_pad) X(known_constant) \
+    X(known_shape) X(known_gather) X(known_fill) X(known_round) X(known_binary) X(known_concat) \
+    X(known_transpose)
+/* clang-format on */
 #define NET_GRAPH_PLAN(name) \
     MUST_CHECK int net_graph_##name(struct net_graph *g, const struct net_node *n, struct err *err);
 NET_GRAPH_PLANS(NET_GRAPH_PLAN)

@@ -52,8 +52,8 @@ const struct net_attr *net_op_attr(const struct net_node *n, const char *name)
 }
 
 /* The attribute if the node has it, else NULL. `what`: the kind that it must have, in words. */
-static int find(const struct net_attr **a, const struct net_node *n, const char *name,
-                enum net_attr_kind kind, const char *what, struct err *err)
+static int net_op_find(const struct net_attr **a, const struct net_node *n, const char *name,
+                       enum net_attr_kind kind, const char *what, struct err *err)
 {
     *a = net_op_attr(n, name);
     if (*a && (*a)->kind != kind)
@@ -64,7 +64,7 @@ static int find(const struct net_attr **a, const struct net_node *n, const char 
 int net_op_int(const struct net_node *n, const char *name, int64_t *v, int64_t def, struct err *err)
 {
     const struct net_attr *a;
-    int rc = find(&a, n, name, NET_ATTR_INT, "an integer", err);
+    int rc = net_op_find(&a, n, name, NET_ATTR_INT, "an integer", err);
     *v = a && !rc ? a->i : def;
     return rc;
 }
@@ -72,7 +72,7 @@ int net_op_int(const struct net_node *n, const char *name, int64_t *v, int64_t d
 int net_op_float(const struct net_node *n, const char *name, float *v, float def, struct err *err)
 {
     const struct net_attr *a;
-    int rc = find(&a, n, name, NET_ATTR_FLOAT, "a float", err);
+    int rc = net_op_find(&a, n, name, NET_ATTR_FLOAT, "a float", err);
     *v = a && !rc ? a->f : def;
     return rc;
 }
@@ -81,7 +81,7 @@ int net_op_string(const struct net_node *n, const char *name, const char **v, co
                   struct err *err)
 {
     const struct net_attr *a;
-    int rc = find(&a, n, name, NET_ATTR_STRING, "a string", err);
+    int rc = net_op_find(&a, n, name, NET_ATTR_STRING, "a string", err);
     *v = a && !rc ? a->s : def;
     return rc;
 }

@@ -81,7 +81,7 @@ static int check_place(const struct gpu_session_config *c, struct vec3 at, struc
     return 0;
 }
 
-static struct vec3 place_of(const struct gpu_pair_eye *e)
+static struct vec3 panorama_place_of(const struct gpu_pair_eye *e)
 {
     return vec3_make(e->T_wc.t[0], e->T_wc.t[1], e->T_wc.t[2]);
 }
@@ -94,7 +94,7 @@ static struct vec3 middle(struct vec3 a, struct vec3 b)
 
 static float apart(const struct gpu_pair_eye *a, const struct gpu_pair_eye *b)
 {
-    return sqrtf(vec3_norm2(vec3_sub(place_of(a), place_of(b))));
+    return sqrtf(vec3_norm2(vec3_sub(panorama_place_of(a), panorama_place_of(b))));
 }
 
 int panorama_check_eye(const struct gpu_session_config *c, const struct gpu_pair_eye *e,
@@ -102,7 +102,7 @@ int panorama_check_eye(const struct gpu_session_config *c, const struct gpu_pair
 {
     int rc = check_picture(c, e, err);
 
-    return rc ? rc : check_place(c, place_of(e), err);
+    return rc ? rc : check_place(c, panorama_place_of(e), err);
 }
 
 /* Both pictures of a pair came. */
@@ -122,7 +122,8 @@ static int check_both(const struct gpu_session_config *c, const struct gpu_pair 
         return err_set(err, ERR_INPUT, "cameras that are %g m apart, must be %g to %g",
                        (double)apart_m, (double)PANORAMA_APART_LEAST_M,
                        (double)PANORAMA_APART_MOST_M);
-    return check_place(c, middle(place_of(&pair->eye[0]), place_of(&pair->eye[1])), err);
+    return check_place(
+        c, middle(panorama_place_of(&pair->eye[0]), panorama_place_of(&pair->eye[1])), err);
 }
 
 int panorama_check(const struct gpu_item *item, struct err *err)
@@ -282,7 +283,8 @@ void panorama_view(struct voxel_view *view, const struct panorama_kept *kept,
     look_through(&view->eye[1], second);
     view->field_cos = c->field_rad >= LENS_PI ? -1.0f : cosf(c->field_rad);
     view->threshold2 = (int)ceilf(c->colour_levels * c->colour_levels);
-    voxel_ground(&c->volume, middle(place_of(first), place_of(second)), view->ground);
+    voxel_ground(&c->volume, middle(panorama_place_of(first), panorama_place_of(second)),
+                 view->ground);
     if (view->patch)
         place_cylinder(view, c, first->T_wc.t, second->T_wc.t);
 }

@@ -2,8 +2,9 @@
  * landmark.h - landmarks of a session's tracks, where its poses say that they are
  *
  * What each track was seen at, by the poses of the frames that saw it, becomes a landmark of the
- * optimiser's batch (landmark_search.h): landmark i is that of slot i. Sessions lie one after the other in a
- * batch, each with n_slots landmarks, n_slots TRACK_KEPT observations and TRACK_KEPT cameras.
+ * optimiser's batch (landmark_search.h): landmark i is that of slot i. Sessions lie one after the
+ * other in a batch, each with n_slots landmarks, n_slots TRACK_KEPT observations and TRACK_KEPT
+ * cameras.
  * Maths:   MATH.md (T6)
  * Twins:   landmark_cpu.c, landmark_cuda.cu (tests/twin/gpu_track.c)
  */

@@ -1,6 +1,6 @@
 /*
- * landmark_search.h - the Monte-Carlo optimiser: landmarks are moved to where the pictures that saw them
- * agree best
+ * landmark_search.h - the Monte-Carlo optimiser: landmarks are moved to where the pictures that saw
+ * them agree best
  *
  * A landmark is the place in the world of a corner that was tracked over some frames; an
  * observation says where one of these frames saw it. Around each landmark many places are tried,

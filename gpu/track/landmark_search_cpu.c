@@ -18,9 +18,11 @@ static float residual_at(struct landmark_search_row *row, const struct landmark_
 }
 
 /* (T2) The first box of a landmark. */
-static void begin(struct landmark_search_state *st, struct landmark_search_row *row,
-                  const struct landmark_search_batch *b, const struct landmark_search_landmark *m,
-                  const struct landmark_search_params *p)
+static void landmark_search_begin_all(struct landmark_search_state *st,
+                                      struct landmark_search_row *row,
+                                      const struct landmark_search_batch *b,
+                                      const struct landmark_search_landmark *m,
+                                      const struct landmark_search_params *p)
 {
     const struct landmark_search_box unit = {{0.0f, 0.0f, 0.0f}, 1.0f, 0.0f};
     float residual = residual_at(row, b, m, m->p, &unit), unit_sum = 0.0f, slope_sum = 0.0f;
@@ -72,7 +74,7 @@ static void optimise(const struct landmark_search_batch *b, struct landmark_sear
     struct landmark_search_state st = {.p = m->p, .n = m->n};
     float prior;
 
-    begin(&st, row, b, m, p);
+    landmark_search_begin_all(&st, row, b, m, p);
     prior = st.residual;
     for (int round = 0; round < p->n_rounds && st.box.s > 0.0f; round++) {
         struct vec3 place;

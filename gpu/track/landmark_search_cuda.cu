@@ -378,7 +378,7 @@ static cudaLaunchConfig_t config_of(unsigned x, unsigned y, unsigned threads, cu
 }
 
 /* Out: where things lie in a piece that begins at `base`. Returns its bytes. */
-static size_t lay_out(struct landmark_search_cuda *m, char *base)
+static size_t landmark_search_lay_out(struct landmark_search_cuda *m, char *base)
 {
     size_t n = (size_t)m->landmarks_max, at = LANDMARK_SEARCH_NOISE_BYTES;
     m->noise = (float *)base;
@@ -407,10 +407,11 @@ int landmark_search_cuda_open(struct landmark_search_cuda **out, struct memory_c
         return err_set(err, ERR_MEMORY, "no memory for an optimiser of landmarks");
     m->memory = memory;
     m->landmarks_max = landmarks_max;
-    rc = memory_cuda_get(memory, MEMORY_CUDA_DEVICE, &m->piece, lay_out(m, NULL), err);
+    rc = memory_cuda_get(memory, MEMORY_CUDA_DEVICE, &m->piece, landmark_search_lay_out(m, NULL),
+                         err);
     if (rc)
         goto out;
-    (void)lay_out(m, (char *)m->piece);
+    (void)landmark_search_lay_out(m, (char *)m->piece);
     CU_TRY(cudaLaunchKernelEx(&config, noise_kernel, m->noise));
     *out = m;
     m = NULL;

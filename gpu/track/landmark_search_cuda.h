@@ -22,7 +22,8 @@ struct landmark_search_cuda;
 /*
  * landmark_search_cuda_open - the noise of (T1), and room for so many landmarks at once
  *
- * In:      memory: as memory_cuda_get() has it; landmarks_max: at most LANDMARK_SEARCH_CUDA_LANDMARKS
+ * In:      memory: as memory_cuda_get() has it; landmarks_max: at most
+ *          LANDMARK_SEARCH_CUDA_LANDMARKS
  * Returns: 0; ERR_MEMORY; ERR_DEVICE
  * Runs:    enqueues on `stream`: runs on it, or behind it, find the noise
  */
@@ -34,7 +35,8 @@ void landmark_search_cuda_free(struct landmark_search_cuda **m);
 /*
  * landmark_search_cuda_run - landmark_search_cpu() on the device
  *
- * In/out:  b: its arrays are the device's, as landmark_search_check() would have them; landmarks_max at most
+ * In/out:  b: its arrays are the device's, as landmark_search_check() would have them;
+ *          landmarks_max at most
  * Returns: 0; ERR_LIMIT (too many landmarks); ERR_DEVICE
  * Runs:    enqueues 2 n_rounds + 1 kernels on `stream`, one where a round has 512 places or fewer;
  *          does not wait

@@ -1,5 +1,6 @@
 /*
- * landmark_search_point.h - the reprojection error of one place, and what a round leaves to the next one
+ * landmark_search_point.h - the reprojection error of one place, and what a round leaves to the
+ * next one
  *
  * Maths:   MATH.md (T1)-(T5)
  */

@@ -23,7 +23,7 @@ static void draw_sum(struct views_target *t, const struct views *v, const struct
         }
 }
 
-static void draw(struct views *v, int target)
+static void draw_draw(struct views *v, int target)
 {
     struct views_target *t = &v->target[target];
 
@@ -45,5 +45,5 @@ void draw_cpu(struct views *v)
 #pragma omp parallel for schedule(dynamic)
     for (int i = 0; i < VIEWS_TARGETS; i++)
         if (draw_is_wanted(v, i))
-            draw(v, i);
+            draw_draw(v, i);
 }

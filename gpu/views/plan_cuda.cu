@@ -26,7 +26,8 @@ static __device__ void load_samples(float *z, const struct views *v, int place)
 }
 
 /* By a warp: how the keyframe at place j sees a view's samples. */
-static __device__ struct plan_sight look(const struct views *v, const float *z, int from, int j)
+static __device__ struct plan_sight plan_look(const struct views *v, const float *z, int from,
+                                              int j)
 {
     __shared__ float sines[WARPS][VIEWS_GRID];
     const struct views_plan *p = &v->plan;
@@ -116,7 +117,7 @@ static __device__ void choose_sources(struct views *v, const struct plan_sight *
         v->plan.n_sources = n;
 }
 
-static __device__ void begin(struct views *v, const struct views_job *job)
+static __device__ void plan_begin_frame(struct views *v, const struct views_job *job)
 {
     struct views_frame f = job->frame;
     if (job->stand) {
@@ -155,7 +156,7 @@ static __global__ void __launch_bounds__(THREADS)
     }
     fetch_kept(v);
     if (t == 0)
-        begin(v, job);
+        plan_begin_frame(v, job);
     __syncthreads();
     if (t < VIEWS_GRID)
         plan_quantile(&v->plan, z[FROM_FRAME], t, plan_count(z[FROM_FRAME]));
@@ -170,7 +171,7 @@ static __global__ void __launch_bounds__(THREADS)
         int from = k / VIEWS_KEPT, j = k % VIEWS_KEPT;
         struct plan_sight none = {0.0f, 0.0f};
         if (from == FROM_FRAME || (from == FROM_FINAL ? v->plan.final : v->plan.swept) >= 0)
-            sight[from][j] = plan_is_kept(v, j) ? look(v, z[from], from, j) : none;
+            sight[from][j] = plan_is_kept(v, j) ? plan_look(v, z[from], from, j) : none;
     }
     __syncthreads();
     if (warp == 0)
@@ -183,7 +184,7 @@ static __global__ void __launch_bounds__(THREADS)
         pose_check_still(v, now);
 }
 
-static __device__ void keep(struct views *v, const struct views_frame *f, uint32_t i)
+static __device__ void plan_keep(struct views *v, const struct views_frame *f, uint32_t i)
 {
     size_t at = views_at(v, v->plan.taken) + i;
     v->grey[at] = v->grey_now[i];
@@ -204,7 +205,7 @@ static __global__ void store_kernel(const struct views_job *first, size_t stride
         return;
     v->grey_now[i] = views_grey(job->frame.rgb + 3 * (size_t)i);
     if (v->plan.taken >= 0)
-        keep(v, &job->frame, i);
+        plan_keep(v, &job->frame, i);
     for (int t = 0; t < VIEWS_TARGETS; t++)
         if (draw_is_wanted(v, t)) {
             v->target[t].front[i] = DRAW_NONE;

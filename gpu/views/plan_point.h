@@ -248,9 +248,9 @@ GPU_HD static inline void plan_join(struct views *v, const struct views_frame *f
     s->frame++;
 }
 
-/* (V21) By how much the length of poses is corrected, log2. Poses that are up to 1.25 times too long
- * are believed, and so is a length from 1.8 times on: there the network errs rather than the poses.
- * Between 1.32 and 1.6 times the whole length is corrected, in between a share of it. */
+/* (V21) By how much the length of poses is corrected, log2. Poses that are up to 1.25 times too
+ * long are believed, and so is a length from 1.8 times on: there the network errs rather than the
+ * poses. Between 1.32 and 1.6 times the whole length is corrected, in between a share of it. */
 GPU_HD static inline float plan_stretch(const struct views_params *p, const struct views_length *l)
 {
     float a = l->mean < 0.0f ? -l->mean : l->mean;

@@ -19,7 +19,7 @@ static void blur(struct views *v)
         }
 }
 
-static void choose(struct views *v)
+static void refine_choose_points(struct views *v)
 {
     int cells = (v->w / v->cell) * (v->h / v->cell);
 
@@ -102,7 +102,7 @@ static void sum(struct scratch *s, const struct views *v, int level)
 }
 
 /* Cholesky, column by column; b becomes the solution. Returns 0 if there is none. */
-static int solve(float *A, float *b, int n)
+static int refine_solve(float *A, float *b, int n)
 {
 #define AT(i, k) A[(i) * ((i) + 1) / 2 + (k)]
     for (int k = 0; k < n; k++) {
@@ -155,14 +155,14 @@ static void light(struct views *v, struct scratch *s)
     }
 }
 
-static int step(struct views *v, struct scratch *s, int level)
+static int refine_round(struct views *v, struct scratch *s, int level)
 {
     int n = v->plan.n_sources;
 
     sum(s, v, level);
     for (int k = 0; k < n; k++)
         add_prior(s, v, k, &v->plan.pose[k]);
-    if (!solve(s->A, s->b, REFINE_POSE * n))
+    if (!refine_solve(s->A, s->b, REFINE_POSE * n))
         return 0;
 #pragma omp parallel for schedule(static)
     for (uint32_t i = 0; i < v->n_points; i++) {
@@ -213,13 +213,13 @@ void refine_cpu(struct views *v)
     if (!refine_is_wanted(v))
         return;
     blur(v);
-    choose(v);
+    refine_choose_points(v);
     if (v->n_points < v->params.refine_least)
         return;
     light(v, s);
     for (int level = REFINE_LEVELS - 1; level >= 0; level--)
         for (int i = 0; i < REFINE_ROUNDS && done; i++)
-            done = step(v, s, level);
+            done = refine_round(v, s, level);
     refine_finish(v, done, find_scale(v));
     if (v->plan.again)
         sweep_cpu(v);

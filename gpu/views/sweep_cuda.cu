@@ -192,7 +192,7 @@ static __device__ void sum_windows(struct sums of[2], const struct patch *p, con
 }
 
 /* Puts a score into the best, which fall. */
-static __device__ void keep(int best[SWEEP_HALF], int score)
+static __device__ void sweep_keep(int best[SWEEP_HALF], int score)
 {
 #pragma unroll
     for (int i = 0; i < SWEEP_HALF; i++) {
@@ -202,9 +202,9 @@ static __device__ void keep(int best[SWEEP_HALF], int score)
     }
 }
 
-static __device__ uint16_t measure(const struct views *v, const struct sweep_planes *p,
-                                   const float *guide, const int16_t *scores,
-                                   const struct sweep_sums *own, uint32_t i)
+static __device__ uint16_t sweep_measure_pixel(const struct views *v, const struct sweep_planes *p,
+                                               const float *guide, const int16_t *scores,
+                                               const struct sweep_sums *own, uint32_t i)
 {
     return guide ? fine_own(v, i, fine_measure(v, guide[i], scores, own))
                  : sweep_measure(v, p, scores, own);
@@ -224,8 +224,8 @@ static __device__ void score(struct tried *tried, const struct tile *t, const st
 #pragma unroll
     for (int k = 0; k < 2; k++)
         if (inside[(me->y + k + VIEWS_RADIUS) * SIDE_W + me->x + VIEWS_RADIUS]) {
-            keep(tried[k].best, sweep_score(own[k].n, own[k].a, root[k], (int)of[k].b,
-                                            (int)of[k].bb, (int)of[k].ab));
+            sweep_keep(tried[k].best, sweep_score(own[k].n, own[k].a, root[k], (int)of[k].b,
+                                                  (int)of[k].bb, (int)of[k].ab));
             tried[k].n++;
         }
 }
@@ -261,7 +261,7 @@ static __device__ void try_all(struct tile *t, const struct place *me, const str
     __syncthreads();
 }
 
-static __device__ struct place place_of(const struct tile *t)
+static __device__ struct place sweep_place_of(const struct tile *t)
 {
     struct place me;
     me.group = (int)threadIdx.x / GROUP;
@@ -310,12 +310,12 @@ static __device__ void sweep_tile(struct views *v, const float *guide, int steps
     load_bases(&t, &K, n_sources);
     clear_others(&t);
     __syncthreads();
-    me = place_of(&t);
+    me = sweep_place_of(&t);
     try_all(&t, &me, &planes, guide, steps, n_sources, v->params.sweep_alone);
     if (i < TILE_PIXELS && in_picture(&t, t.x + x, t.y + y)) {
         uint32_t at = (uint32_t)(t.y + y) * (uint32_t)t.w + (uint32_t)(t.x + x);
         struct sweep_sums own = sum_own(&t, x, y);
-        code = measure(v, &planes, guide, t.scores[i], &own, at);
+        code = sweep_measure_pixel(v, &planes, guide, t.scores[i], &own, at);
         v->own[views_at(v, v->plan.swept) + at] = code;
     }
     n = __syncthreads_count(code != 0);

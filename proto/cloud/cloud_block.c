@@ -53,7 +53,7 @@ struct cloud_entry *cloud_block_find(const struct cloud *c, const struct cloud_n
 }
 
 /* Doubles the room for blocks, their table and the list of changed ones. */
-static int grow(struct cloud *c, struct err *err)
+static int cloud_block_grow(struct cloud *c, struct err *err)
 {
     uint32_t cap = c->blocks_cap ? 2 * c->blocks_cap : BLOCKS_FIRST;
     struct cloud_entry *blocks = realloc(c->blocks, cap * sizeof *blocks);
@@ -91,7 +91,7 @@ int cloud_block_get(struct cloud *c, const struct cloud_name *name, struct cloud
     if (c->n_blocks >= c->limits.max_blocks)
         return err_set(err, ERR_LIMIT, "more than %u blocks", (unsigned)c->limits.max_blocks);
     if (c->n_blocks == c->blocks_cap) {
-        rc = grow(c, err);
+        rc = cloud_block_grow(c, err);
         if (rc)
             return rc;
     }

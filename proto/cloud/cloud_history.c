@@ -18,7 +18,7 @@ static void forget_all(struct cloud_entry *e)
 }
 
 /* Forgets the oldest commits until the history with n keys more is no larger than the block. */
-static void make_room(struct cloud_entry *e, uint64_t n)
+static void cloud_history_make_room(struct cloud_entry *e, uint64_t n)
 {
     uint64_t weight =
         n + CLOUD_COMMIT_WEIGHT + e->n_past + (uint64_t)CLOUD_COMMIT_WEIGHT * e->n_commits;
@@ -45,7 +45,7 @@ void cloud_history_pack(struct cloud_entry *e)
 
 /* Makes room for one commit of n keys. After packing, a third of the arrays is free or they grow,
  * so that a key is moved about twice in all. */
-static int reserve(struct cloud_entry *e, uint32_t n)
+static int cloud_history_reserve(struct cloud_entry *e, uint32_t n)
 {
     if (array_grow_u32(&e->ranks, &e->ranks_cap, n, sizeof *e->ranks))
         return 0;
@@ -86,7 +86,7 @@ void cloud_history_push(struct cloud_entry *e, const struct cloud_change *net, s
         n_keys += (uint64_t)(net[i].count < 0 ? -net[i].count : net[i].count);
     /* Where memory is short the block loses its history, and its clients get it whole. */
     if (n_keys + CLOUD_COMMIT_WEIGHT > e->n ||
-        (make_room(e, n_keys), !reserve(e, (uint32_t)n_keys)))
+        (cloud_history_make_room(e, n_keys), !cloud_history_reserve(e, (uint32_t)n_keys)))
         forget_all(e);
     else
         append(e, net, n, (uint32_t)n_keys);

@@ -244,8 +244,9 @@ static void put_result(struct calibrate_result *out, const struct calibrate_desc
 }
 
 /* The corners of one camera, as the first one's. Returns 0; ERR_INPUT: they are too few. */
-static int choose(struct calibrate_descent *d, struct calibrate_corner *own,
-                  const struct calibrate_corner *all, size_t n, int camera, struct err *err)
+static int calibrate_choose(struct calibrate_descent *d, struct calibrate_corner *own,
+                            const struct calibrate_corner *all, size_t n, int camera,
+                            struct err *err)
 {
     int pictures = 0;
 
@@ -275,8 +276,8 @@ static int choose(struct calibrate_descent *d, struct calibrate_corner *own,
     return 0;
 }
 
-static int check(const struct calibrate_corner *corners, size_t n, int size_px[2][2],
-                 int *n_cameras, struct err *err)
+static int calibrate_check_input(const struct calibrate_corner *corners, size_t n,
+                                 int size_px[2][2], int *n_cameras, struct err *err)
 {
     *n_cameras = 1;
     if (n > CALIBRATE_CORNERS_MAX)
@@ -302,8 +303,9 @@ struct work {
     struct calibrate_corner own[2][CALIBRATE_CORNERS_MAX];
 };
 
-static int run(struct calibrate_result *out, struct work *w, struct calibrate_corner *corners,
-               size_t n, int n_cameras, int size_px[2][2], double board_m, struct err *err)
+static int calibrate_run_all(struct calibrate_result *out, struct work *w,
+                             struct calibrate_corner *corners, size_t n, int n_cameras,
+                             int size_px[2][2], double board_m, struct err *err)
 {
     struct calibrate_descent *d = &w->camera[0];
     double cost = 0;
@@ -315,7 +317,7 @@ static int run(struct calibrate_result *out, struct work *w, struct calibrate_co
                        out->blamed[0], out->blamed[1]);
     out->blamed[0] = out->blamed[1] = -1;
     for (int e = 0; e < n_cameras; e++) {
-        rc = choose(&w->camera[e], w->own[e], corners, n, e, err);
+        rc = calibrate_choose(&w->camera[e], w->own[e], corners, n, e, err);
         if (rc)
             return rc;
         cost = run_alone(&w->camera[e], &w->normal, &w->scratch, size_px[e]);
@@ -345,7 +347,7 @@ int calibrate_run(struct calibrate_result *out, struct calibrate_corner *corners
                   int size_px[2][2], double board_m, struct err *err)
 {
     struct work *w;
-    int n_cameras, rc = check(corners, n, size_px, &n_cameras, err);
+    int n_cameras, rc = calibrate_check_input(corners, n, size_px, &n_cameras, err);
 
     memset(out, 0, sizeof *out);
     out->blamed[0] = out->blamed[1] = -1;
@@ -354,7 +356,7 @@ int calibrate_run(struct calibrate_result *out, struct calibrate_corner *corners
     w = calloc(1, sizeof *w);
     if (!w)
         return err_set(err, ERR_MEMORY, "no memory for %zu corners", n);
-    rc = run(out, w, corners, n, n_cameras, size_px, board_m, err);
+    rc = calibrate_run_all(out, w, corners, n, n_cameras, size_px, board_m, err);
     free(w);
     return rc;
 }

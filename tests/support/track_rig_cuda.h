@@ -14,8 +14,8 @@ extern "C" {
 #endif
 
 struct track_rig_api {
-    /* landmark_search_cpu() on the device: b lies in host memory. Waits. Returns: 0; ERR_UNSUPPORTED: no
-     * device; others */
+    /* landmark_search_cpu() on the device: b lies in host memory. Waits. Returns: 0;
+     * ERR_UNSUPPORTED: no device; others */
     int (*landmark_search)(struct landmark_search_batch *b, const struct landmark_search_params *p,
                            struct err *err);
     /* track_cpu() on the device for a batch of n sessions, 8 at most: t[i] lies in host memory,
