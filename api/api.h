@@ -267,6 +267,23 @@ struct api_match {
 
 enum api_health { API_READY, API_STARTING, API_DRAINING, API_FULL, API_FAULT };
 
+/* ------------------------------------------------------------------------------- slow work */
+
+/* What takes long is a task of a pool of threads of low priority (daemon/work/later.h). It runs in
+ * slices, one at a time. A function that is NULL does nothing; no lock is held over any. */
+struct later_task;
+struct later_kind {
+    const char *name; /* of such tasks, for people: "depth maps" */
+    /* One slice; room: LATER_ROOM_BYTES of the thread. Returns whether there are more. */
+    bool (*run)(void *ctx, void *room);
+    void (*abandon)(void *ctx); /* in place of all slices that are left */
+    void (*hold)(void *ctx);    /* the pool will use ctx from now on */
+    void (*let_go)(void *ctx);  /* it does not any more: the task has no slices left */
+    int most, most_of_owner;    /* tasks at once; 0 = any number */
+    bool is_long;               /* a slice may take seconds */
+    int patience_s; /* beyond which a slice that does not end is a fault, even at low priority */
+};
+
 /* ------------------------------------------------------------------------------- the core */
 
 struct core;
@@ -334,7 +351,7 @@ struct core_ops {
                  uint64_t *seq, struct err *err);
 
     /* Objects belong to an owner, as sessions do. Those two calls compute for up to some seconds,
-     * and are for a thread that may wait (api/server/tasks.h).
+     * and are for slices of the pool.
      * ERR_INPUT: a shape without surface or without pairs; ERR_STATE: the name is taken, or the
      * region's session has no map; ERR_LIMIT; ERR_NOT_FOUND: the region's session; ERR_BUSY: the
      * owner has as many as it may, or that session is coming back; ERR_IO */
@@ -351,6 +368,13 @@ struct core_ops {
     int (*object_list)(struct core *c, const char *owner, const char *after,
                        struct api_object *list, int cap, int *n, struct err *err);
     int (*object_delete)(struct core *c, const char *owner, const char *name, struct err *err);
+
+    /* Slow work of an edge: later_new(), later_kick(), later_free(). ERR_BUSY: the kind's bounds,
+     * or the server stops */
+    int (*task_new)(struct core *c, struct later_task **t, const struct later_kind *kind, void *ctx,
+                    const char *owner, struct err *err);
+    void (*task_kick)(struct later_task *t);
+    void (*task_free)(struct later_task **t);
 
     int (*models)(struct core *c, struct api_model *models, int cap, int *n, struct err *err);
     int (*devices)(struct core *c, struct api_device *devices, int cap, int *n, struct err *err);

@@ -2,8 +2,13 @@
 
 #include "daemon/clock.h"
 #include "daemon/log.h"
+#include "daemon/session/outbox.h"
+#include "daemon/session/session_ends.h"
+#include "daemon/session/session_restart.h"
 #include "daemon/work/closing.h"
 #include "daemon/work/frame_end.h"
+#include "daemon/work/loop_closure.h"
+#include "daemon/work/object_search.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -42,8 +47,8 @@ static int start_worker(struct core *c, const char *device, worker_open_fn *open
         .models = c->models,
         .metrics = &c->metrics,
         .commit = c->commit,
-        .tying = c->tying,
-        .recognising = c->recognising,
+        .later = c->later,
+        .objects = c->objects,
         .store = c->store,
         .open = open};
     struct api_device info;
@@ -148,13 +153,13 @@ int core_open(struct core **core, const struct config *config, const struct core
                                         .restored = closing_restore,
                                         .whole = closing_done,
                                         .recovered = frame_end_settle,
-                                        .tied_bytes = tying_state_bytes,
-                                        .tied = tying_save,
-                                        .tied_again = tying_load,
-                                        .settled = recognising_settled,
-                                        .recognised_bytes = recognising_state_bytes,
-                                        .recognised = recognising_save,
-                                        .recognised_again = recognising_load,
+                                        .tied_bytes = loop_closure_state_bytes,
+                                        .tied = loop_closure_save,
+                                        .tied_again = loop_closure_load,
+                                        .settled = object_search_settled,
+                                        .recognised_bytes = object_search_state_bytes,
+                                        .recognised = object_search_save,
+                                        .recognised_again = object_search_load,
                                         .origin = core_tell_origin,
                                         .free = core_free_session,
                                         .make = core_admit_again,
@@ -167,7 +172,7 @@ int core_open(struct core **core, const struct config *config, const struct core
         return err_set(err, ERR_MEMORY, "no memory to start");
     c->config = *config;
     c->started_s = clock_unix_s();
-    pthread_mutex_init(&c->lock, NULL);
+    lock_init(&c->lock, LOCK_CORE);
     rc = models_open(&c->models, config->models.path, config->session.options.depth_model,
                      config->session.options.motion_model, err);
     if (rc == 0)
@@ -177,13 +182,11 @@ int core_open(struct core **core, const struct config *config, const struct core
     if (rc == 0)
         rc = commit_start(&c->commit, 0, err);
     if (rc == 0)
-        rc = tying_start(&c->tying, frame_end_settle, err);
+        rc = later_start(&c->later, err);
     if (rc == 0)
         rc = store_open(&c->store, config, &store_ops, backend == NULL, err);
     if (rc == 0)
         rc = open_objects(c, err);
-    if (rc == 0)
-        rc = recognising_start(&c->recognising, c->objects, err);
     if (rc == 0)
         rc = start_workers(c, backend, err);
     if (rc == 0)
@@ -261,10 +264,8 @@ void core_stop(struct core *c)
         worker_stop(c->workers[i]);
     if (c->commit)
         commit_stop(c->commit);
-    if (c->tying)
-        tying_stop(c->tying);
-    if (c->recognising)
-        recognising_stop(c->recognising);
+    if (c->later)
+        later_stop(c->later);
     if (c->store)
         store_stop(c->store);
 }
@@ -282,15 +283,14 @@ void core_close(struct core **core)
     for (int i = 0; i < c->n_workers; i++)
         worker_free(&c->workers[i]);
     commit_free(&c->commit);
-    tying_free(&c->tying);
-    recognising_free(&c->recognising);
+    later_close(&c->later);
     store_close(&c->store);
     store_recover_free(&c->recovery);
     registry_free(&c->registry);
     tenant_table_free(&c->tenants);
     objects_close(&c->objects);
     models_close(&c->models);
-    pthread_mutex_destroy(&c->lock);
+    lock_destroy(&c->lock);
     free(c);
     *core = NULL;
 }
@@ -312,9 +312,9 @@ struct config core_config(struct core *c)
 {
     struct config config;
 
-    pthread_mutex_lock(&c->lock);
+    lock_take(&c->lock);
     config = c->config;
-    pthread_mutex_unlock(&c->lock);
+    lock_give(&c->lock);
     return config;
 }
 
@@ -323,10 +323,10 @@ int core_reload(struct core *c, const struct config *fresh, char *later, size_t 
     uint64_t memory_bytes;
     int n;
 
-    pthread_mutex_lock(&c->lock);
+    lock_take(&c->lock);
     n = config_reload_apply(&c->config, fresh, later, cap);
     memory_bytes = c->config.device.memory_bytes;
-    pthread_mutex_unlock(&c->lock);
+    lock_give(&c->lock);
     for (int i = 0; i < c->n_workers; i++)
         set_budget(c->workers[i], memory_bytes);
     if (c->store)
@@ -388,7 +388,7 @@ static void drain_session(struct core *c, struct session *s)
         store_want_checkpoint(s, false);
         return;
     }
-    tying_give_up(s); /* nothing of it outlives the process */
+    loop_closure_give_up(s); /* nothing of it outlives the process */
     session_close(s);
     frame_end_settle(s);
     say_stopping(s, OUTBOX_COMPLETE);
@@ -458,7 +458,8 @@ uint64_t core_alive_us(const struct core *c, const char **thread)
     *thread = "";
     look_at(&oldest_us, thread, decode_alive_us(c->decode), "decoder");
     look_at(&oldest_us, thread, commit_alive_us(c->commit), "committer");
-    look_at(&oldest_us, thread, tying_alive_us(c->tying), "ties");
+    alive_us = later_alive_us(c->later, &part);
+    look_at(&oldest_us, thread, alive_us, part);
     if (c->store) {
         alive_us = store_alive_us(c->store, &part);
         look_at(&oldest_us, thread, alive_us, part);

@@ -9,8 +9,7 @@
 #define RECOND_DAEMON_CORE_H
 
 #include "daemon/work/commit.h"
-#include "daemon/work/recognising.h"
-#include "daemon/work/tying.h"
+#include "daemon/work/later.h"
 #include "daemon/config.h"
 #include "daemon/disk/store.h"
 #include "daemon/objects.h"
@@ -19,8 +18,7 @@
 #include "daemon/session/registry.h"
 #include "daemon/session/tenant.h"
 #include "daemon/work/worker.h"
-
-#include <pthread.h>
+#include "proto/lock.h"
 
 #define CORE_DEVICES_MAX DEVICES_MAX
 
@@ -36,8 +34,7 @@ struct core {
     struct tenants *tenants;
     struct decode *decode;
     struct commit *commit;
-    struct tying *tying;
-    struct recognising *recognising;
+    struct later *later;
     struct worker *workers[CORE_DEVICES_MAX];
     int n_workers;
     /* a device that device.use needs and that does not open, and why; "" = all are there */
@@ -54,7 +51,7 @@ struct core {
     atomic_int exports, streams;
     atomic_bool ready, draining;
 
-    pthread_mutex_t lock; /* of config alone: SIGHUP changes it */
+    struct lock lock; /* of config alone: SIGHUP changes it */
     struct config config;
 };
 

@@ -3,8 +3,12 @@
 
 #include "daemon/log.h"
 #include "daemon/session/options.h"
+#include "daemon/session/outbox.h"
 #include "daemon/session/pipeline.h"
+#include "daemon/session/sources.h"
 #include "daemon/session/tenant.h"
+#include "daemon/work/loop_closure.h"
+#include "daemon/work/object_search.h"
 #include "daemon/work/parts.h"
 #include "proto/crc32c.h"
 
@@ -17,44 +21,47 @@
 static const struct pipeline *const kinds[SESSION_KINDS_END] = {
     [SESSION_KIND_DEFAULT] = &pipeline_mono, SESSION_KINDS(KIND)};
 
+/* What its device has to do, with a size of the network where that is decided by the first picture:
+ * it will be about as large whatever its shape. */
+static void size_device(struct gpu_session_config *device, const struct session_setup *setup)
+{
+    const struct session_options *o = &setup->options;
+    int camera_w = o->has_camera ? o->camera_w : 1280, camera_h = o->has_camera ? o->camera_h : 720;
+
+    setup->kind->device_config(device, &setup->options, NULL, NULL);
+    if (device->net_w == 0 && !setup->depth && !setup->motion) {
+        device->net_w = camera_w < GPU_SIDE_MAX ? camera_w : GPU_SIDE_MAX;
+        device->net_h = camera_h < GPU_SIDE_MAX ? camera_h : GPU_SIDE_MAX;
+    }
+    if (device->net_w == 0) {
+        device->net_w = 416;
+        device->net_h = 128;
+    }
+    device->max_image_w = camera_w;
+    device->max_image_h = camera_h;
+}
+
 /* What the session will hold at most, on the device and beside it. */
-static uint64_t memory_needed(const struct session_setup *setup, int camera_w, int camera_h)
+static uint64_t memory_needed(const struct session_setup *setup)
 {
     struct gpu_session_config device;
     const struct cloud_limits limits = {setup->max_blocks, setup->options.max_points};
     struct session_options sized = setup->options;
     uint64_t beside = 0;
 
-    setup->kind->device_config(&device, &setup->options, NULL, NULL);
-    if (device.net_w == 0 && !setup->depth && !setup->motion) {
-        device.net_w = camera_w < GPU_SIDE_MAX ? camera_w : GPU_SIDE_MAX;
-        device.net_h = camera_h < GPU_SIDE_MAX ? camera_h : GPU_SIDE_MAX;
-    }
-    if (device.net_w == 0) { /* decided by the first picture: about as large whatever its shape */
-        device.net_w = 416;
-        device.net_h = 128;
-    }
-    device.max_image_w = camera_w;
-    device.max_image_h = camera_h;
+    size_device(&device, setup);
     sized.net_w = device.net_w;
     sized.net_h = device.net_h;
     if (setup->kind->line->has_map)
         beside += mirror_bytes(&limits);
     if (setup->kind->result_bytes)
         beside += setup->kind->result_bytes(&sized) * OUTBOX_WINDOWS * (size_t)setup->queue_frames;
-    beside += tying_bytes(&sized);
+    beside += loop_closure_bytes(&sized);
     return gpu_session_bytes(&device) + beside + sources_bytes() +
            queue_bytes(setup->queue_frames, setup->max_payload_bytes) +
-           (uint64_t)QUEUE_PICTURES * ((uint64_t)camera_w * (uint64_t)camera_h * 3 +
-                                       parts_bytes(&setup->options, device.net_w, device.net_h));
-}
-
-static uint64_t setup_bytes(const struct session_setup *setup)
-{
-    const struct session_options *o = &setup->options;
-
-    return memory_needed(setup, o->has_camera ? o->camera_w : 1280,
-                         o->has_camera ? o->camera_h : 720);
+           (uint64_t)QUEUE_PICTURES *
+               ((uint64_t)device.max_image_w * (uint64_t)device.max_image_h * 3 +
+                parts_bytes(&setup->options, device.net_w, device.net_h));
 }
 
 static int resolve(struct core *c, const struct session_options *options,
@@ -78,7 +85,7 @@ static int resolve(struct core *c, const struct session_options *options,
                          &setup->multiple, &config, c->models, c->store != NULL, err);
     if (rc)
         return rc;
-    setup->memory_bytes = setup_bytes(setup);
+    setup->memory_bytes = memory_needed(setup);
     if (!setup->kind->line->check_config)
         return 0;
     setup->kind->device_config(&device, &setup->options, NULL, NULL);
@@ -98,10 +105,13 @@ int core_admit_setup(struct core *c, const struct session_options *options, cons
 
 int core_admit_objects(struct core *c, struct session_setup *setup, struct err *err)
 {
+    struct gpu_session_config device;
     uint64_t bytes;
-    int rc =
-        recognising_admit(c->recognising, &setup->options, tenant_name(setup->tenant), &bytes, err);
+    int rc;
 
+    size_device(&device, setup);
+    rc = object_search_admit(c->objects, &setup->options, device.net_w, device.net_h,
+                             tenant_name(setup->tenant), &bytes, err);
     setup->memory_bytes += bytes;
     return rc;
 }
@@ -115,7 +125,7 @@ static void say_what_fits(struct core *c, const struct session_setup *setup, dou
     struct err ignored;
 
     while (setup->kind->smaller && setup->kind->smaller(&less.options, what)) {
-        less.memory_bytes = setup_bytes(&less);
+        less.memory_bytes = memory_needed(&less);
         if (core_place_fits(c, &less, frames_per_s, &ignored) == 0) {
             ignored = *err;
             err_set(err, ERR_BUSY, "%.120s; %s would fit", ignored.text, what);
@@ -126,8 +136,8 @@ static void say_what_fits(struct core *c, const struct session_setup *setup, dou
 
 /* The session, on the device that suits it, within that device's budgets. Out: *s, one reference;
  * no other thread knows it yet. */
-static int make(struct core *c, const struct session_setup *setup, struct session **s,
-                struct err *err)
+static int make_session(struct core *c, const struct session_setup *setup, struct session **s,
+                        struct err *err)
 {
     struct worker *worker;
     int rc;
@@ -195,7 +205,7 @@ int core_admit(struct core *c, struct session_setup *setup, struct session **ses
     if (rc)
         return rc;
     setup->rank = 1 + atomic_fetch_add(&c->last_rank, 1);
-    rc = make(c, setup, &s, err);
+    rc = make_session(c, setup, &s, err);
     if (rc) {
         tenant_give(setup->tenant, setup->memory_bytes);
         return rc;
@@ -240,7 +250,7 @@ int core_admit_again(void *core, const struct store_manifest *m, struct session 
     memcpy(setup.id, m->id, sizeof(setup.id));
     setup.epoch = m->epoch;
     setup.created_s = m->created_s;
-    return make(c, &setup, s, err);
+    return make_session(c, &setup, s, err);
 }
 
 int core_register_again(void *core, struct session *s, struct err *err)

@@ -11,7 +11,7 @@
 MUST_CHECK int core_admit_setup(struct core *c, const struct session_options *options,
                                 const char *owner, struct session_setup *setup, struct err *err);
 /* The objects that its options name are there; memory_bytes grows by what they take. Returns 0; as
- * recognising_admit(). */
+ * object_search_admit(). */
 MUST_CHECK int core_admit_objects(struct core *c, struct session_setup *setup, struct err *err);
 /* A new one: made, with files if it has a journal, and in the registry.
  * Returns: 0; ERR_BUSY: no room in all, or in its owner's quota; ERR_MEMORY; ERR_IO */

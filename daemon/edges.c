@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #define ORIGINS_MAX 16
-#define LIVES 3 /* threads of the edges that the watchdog asks about */
+#define LIVES 2 /* threads of the edges that the watchdog asks about */
 
 struct thread_life {
     uint64_t beat, alive_us; /* what was counted last, and when it had changed */
@@ -294,8 +294,8 @@ void edges_page(const struct edges *e, char *url, size_t cap)
 
 uint64_t edges_alive_us(struct edges *e, const char **thread)
 {
-    static const char *const names[LIVES] = {"HTTP edge", "depth maps", "WebSocket edge"};
-    uint64_t beats[LIVES] = {http_beat(e->http), http_pictures_beat(e->http), ws_beat(e->ws)};
+    static const char *const names[LIVES] = {"HTTP edge", "WebSocket edge"};
+    uint64_t beats[LIVES] = {http_beat(e->http), ws_beat(e->ws)};
     uint64_t now_us = clock_us();
     int last = 0;
 

@@ -2,7 +2,7 @@
 
 #include "daemon/ini.h"
 #include "gpu/net/net.h"
-#include "gpu/params_stages.h"
+#include "gpu/tuning.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -109,8 +109,8 @@ static int on_pair(void *ctx, const char *section, const char *name, const char 
     char *info = ctx;
 
     if (strcmp(section, "model") != 0)
-        return params_stages_override(&((struct gpu_model_info *)ctx)->overrides, section, name,
-                                      value, err);
+        return tuning_override(&((struct gpu_model_info *)ctx)->overrides, section, name, value,
+                               err);
     for (const struct field *f = fields; f < fields + FIELDS; f++) {
         if (strcmp(name, f->name) != 0)
             continue;
@@ -163,7 +163,7 @@ int models_parse(struct gpu_model_info *info, const char *name, const char *data
 /* ------------------------------------------------------------------------- directories */
 
 /* One sidecar: parse it, then read and check the network. */
-static int add(struct models *m, const char *dir, const char *file, struct err *err)
+static int add_model(struct models *m, const char *dir, const char *file, struct err *err)
 {
     struct gpu_model_info *info = &m->infos[m->n];
     int stem = (int)strlen(file) - 4, rc;
@@ -227,7 +227,7 @@ static int add_directory(struct models *m, const char *dir, struct err *err)
                                : err_at(err, ERR_IO, dir, "cannot be listed: %s", strerror(errno));
     for (int i = 0; i < n; i++) {
         if (rc == 0 && !known(m, entries[i]->d_name))
-            rc = add(m, dir, entries[i]->d_name, err);
+            rc = add_model(m, dir, entries[i]->d_name, err);
         free(entries[i]);
     }
     free(entries);

@@ -104,6 +104,7 @@ struct turn_pool {
     turn_serve_fn *serve;
     void *ctx;
     const char *name;
+    int nice; /* of its threads; set before the start */
     int n;
     struct turn_pool_thread {
         pthread_t thread;

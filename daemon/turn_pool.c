@@ -2,6 +2,8 @@
 
 #include "daemon/clock.h"
 
+#include <sys/resource.h>
+
 #define IDLE_US 500000
 
 static void *serve_turns(void *arg)
@@ -12,6 +14,8 @@ static void *serve_turns(void *arg)
     int n;
 
     pthread_setname_np(pthread_self(), p->name);
+    if (p->nice)
+        (void)setpriority(PRIO_PROCESS, 0, p->nice); /* on Linux: of this thread alone */
     while ((n = turn_take(p->turns, &e, 1, IDLE_US)) >= 0) {
         atomic_store(&t->alive_us, clock_us());
         p->serve(p->ctx, (int)(t - p->threads), n ? e : NULL);

@@ -2,6 +2,7 @@
 
 #include "api/client/client_retry.h"
 #include "proto/array.h"
+#include "proto/lock.h"
 
 /* libwebsockets.h includes openssl/types.h, which has a type with the name of a code of
  * proto/err.h. */
@@ -14,7 +15,6 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +30,7 @@
 
 /* Contexts are made and freed under this lock, because libwebsockets sets up TLS for the whole
  * process then. */
-static pthread_mutex_t context_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct lock context_lock = LOCK_INITIALIZER(LOCK_CLIENT_WS);
 
 struct url {
     char host[128], path[256], authority[160];
@@ -120,7 +120,7 @@ static int parse_url(struct url *u, const char *text, struct err *err)
 /* ------------------------------------------------------------------------------------ events */
 
 /* Only the first reason is kept, because later ones follow from it. */
-static void finish(struct client_ws *w, int rc, const struct err *err)
+static void ws_finish(struct client_ws *w, int rc, const struct err *err)
 {
     w->happened = true;
     w->closed = true;
@@ -139,7 +139,7 @@ static void finish_text(struct client_ws *w, int code, const char *what, const v
         err_set(&err, code, "%s: %.*s", what, n, (const char *)in);
     else
         err_set(&err, code, "%s", what);
-    finish(w, code, &err);
+    ws_finish(w, code, &err);
 }
 
 static uint32_t read_retry_after(struct lws *wsi)
@@ -171,7 +171,7 @@ static void on_refused(struct client_ws *w, struct lws *wsi, const void *in, siz
     w->retry_after_ms = status == 429 || status == 503 ? read_retry_after(wsi) : 0;
     code = client_retry_code((int)status);
     err_set(&err, code, "%s refused the stream with HTTP status %u", w->url.authority, status);
-    finish(w, code, &err);
+    ws_finish(w, code, &err);
 }
 
 static int add_token(struct client_ws *w, struct lws *wsi, void *in, size_t len)
@@ -201,7 +201,7 @@ static int check_subprotocol(struct client_ws *w, struct lws *wsi)
     return 0;
 }
 
-static int reserve(uint8_t **buf, size_t *cap, size_t need, struct err *err)
+static int buffer_reserve(uint8_t **buf, size_t *cap, size_t need, struct err *err)
 {
     return array_grow(buf, cap, need, 1)
                ? err_set(err, ERR_MEMORY, "no memory for a message of %zu bytes", need)
@@ -223,7 +223,7 @@ static int receive(struct client_ws *w, struct lws *wsi, const void *in, size_t 
         rc = err_set(&err, ERR_LIMIT, "the server sent a message of more than %zu bytes", max);
         goto out;
     }
-    rc = reserve(&w->in, &w->in_cap, w->in_len + len, &err);
+    rc = buffer_reserve(&w->in, &w->in_cap, w->in_len + len, &err);
     if (rc)
         goto out;
     if (len)
@@ -236,7 +236,7 @@ static int receive(struct client_ws *w, struct lws *wsi, const void *in, size_t 
     w->in_len = 0;
 out:
     if (rc)
-        finish(w, rc, &err);
+        ws_finish(w, rc, &err);
     return rc ? -1 : 0;
 }
 
@@ -250,7 +250,7 @@ static void on_peer_close(struct client_ws *w, const uint8_t *in, size_t len)
                 len > 125 ? 123 : (int)len - 2, (const char *)in + 2);
     else
         err_set(&err, ERR_END, "the server closed the stream (%u)", code);
-    finish(w, ERR_END, &err);
+    ws_finish(w, ERR_END, &err);
 }
 
 /* Returns for how long the peer's kernel has not acknowledged sent bytes; 0 = nothing is
@@ -352,7 +352,7 @@ static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *use
             return write_ping(w, wsi);
         rc = w->config.on_writable(w->config.ctx, &err);
         if (rc)
-            finish(w, rc, &err);
+            ws_finish(w, rc, &err);
         return rc ? -1 : 0;
     case LWS_CALLBACK_WS_PEER_INITIATED_CLOSE:
         on_peer_close(w, in, len);
@@ -416,9 +416,9 @@ static int connect_start(struct client_ws *w, const char *ca_file, struct err *e
     info.options = w->url.tls ? LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT : 0;
     info.retry_and_idle_policy = &no_pings;
     info.client_ssl_ca_filepath = ca_file;
-    pthread_mutex_lock(&context_lock);
+    lock_take(&context_lock);
     w->context = lws_create_context(&info);
-    pthread_mutex_unlock(&context_lock);
+    lock_give(&context_lock);
     if (!w->context && ca_file)
         return err_at(err, ERR_INPUT, ca_file, "holds no certificates in PEM");
     if (!w->context)
@@ -481,9 +481,9 @@ void client_ws_close(struct client_ws **p)
     if (!w)
         return;
     if (w->context) {
-        pthread_mutex_lock(&context_lock);
+        lock_take(&context_lock);
         lws_context_destroy(w->context);
-        pthread_mutex_unlock(&context_lock);
+        lock_give(&context_lock);
     }
     if (w->token)
         explicit_bzero(w->token, strlen(w->token));
@@ -534,7 +534,7 @@ int client_ws_write(struct client_ws *w, const uint8_t *msg, size_t len, bool bi
 
     if (!w->wsi)
         return err_set(err, ERR_IO, "the connection is closed");
-    rc = reserve(&w->out, &w->out_cap, LWS_PRE + len, err);
+    rc = buffer_reserve(&w->out, &w->out_cap, LWS_PRE + len, err);
     if (rc)
         return rc;
     memcpy(w->out + LWS_PRE, msg, len);

@@ -2,23 +2,25 @@
  * answer.h - one REST request, and the answer that the gate or a handler leaves for it
  *
  * http.c fills a struct http_request, the gate (http_gate.h) refuses what the library lets through,
- * routes.c names the handler, and the handler leaves an answer, or none yet (pictures.h, tasks.h).
- * All of it but tasks runs on the edge's one thread.
+ * routes.c names the handler, and the handler leaves an answer. All of it runs on the edge's one
+ * thread, but for answers that take long: then the request waits, its connection is suspended, and
+ * nothing of it is touched until a thread of the pool (struct later_kind) has left the answer.
  */
 #ifndef RECOND_API_ANSWER_H
 #define RECOND_API_ANSWER_H
 
 #include "api/api.h"
 #include "api/server/auth.h"
-#include "api/server/pictures.h"
 #include "api/server/problem.h"
-#include "api/server/tasks.h"
+
+#include <stdatomic.h>
 
 #define HTTP_PATH_CAP 96
 #define HTTP_TARGET_MAX 512 /* bytes of path and query */
 #define HTTP_ANSWER_HEADERS 12
 #define HTTP_UNKNOWN UINT64_MAX
 
+struct pictures;
 struct routes_entry;
 
 /* An answer that is made while it is sent. */
@@ -51,7 +53,6 @@ struct http_request {
     const struct api_config *config;
     struct auth *auth;
     struct pictures *pictures;
-    struct tasks *tasks;
     const char *method;
     char path[HTTP_PATH_CAP];
     const struct routes_entry *route;
@@ -70,8 +71,11 @@ struct http_request {
     size_t body_len, body_cap, body_seen;
     size_t header_bytes; /* that the headers seen so far explain */
     int64_t begun_us;
-    struct pictures_wait wait; /* the handler left no answer and runs again when it is over */
-    struct tasks_wait task;    /* the handler left no answer: the task does */
+    struct later_task *task;          /* of a route with a task: its place among them */
+    bool waits;                       /* another thread leaves the answer */
+    struct http_request *next;        /* that waits for the same (pictures.c) */
+    void (*resume)(void *connection); /* by any thread */
+    _Atomic(void *) held;             /* the connection; answer.c */
     struct http_answer answer;
 };
 
@@ -89,6 +93,12 @@ void answer_done(struct http_request *r, int status, const char *type, size_t le
 /* What w wrote into the room; 0 bytes = it did not fit, answered as an internal problem. */
 void answer_json(struct http_request *r, int status, struct json_writer *w);
 void answer_empty(struct http_request *r, int status);
+/* answer_problem_err(); where it is ERR_BUSY the client may come again after so many seconds. */
+void answer_refusal(struct http_request *r, const struct err *err, int retry_s);
+/* A request that waits: its connection is suspended, and may be resumed from now on. */
+void answer_hold(struct http_request *r, void *connection);
+/* A request that waits has its answer. It may be gone afterwards. */
+void answer_left(struct http_request *r);
 void answer_free(struct http_answer *a);
 
 #endif

@@ -1,4 +1,5 @@
 /* handle_cloud.c - what came of a session: the cloud, the trajectory, the latest depth map */
+#include "api/server/pictures.h"
 #include "api/server/routes.h"
 
 #include "proto/geom/pose.h"
@@ -41,14 +42,6 @@ static bool client_has(const struct http_request *r, uint64_t hash)
     return strcmp(r->if_none_match, "*") == 0 || strstr(r->if_none_match, tag) != NULL;
 }
 
-/* Too many exports at once, or a session that is being recovered: both pass. */
-static void refuse(struct http_request *r, const struct err *err)
-{
-    if (err->code == ERR_BUSY)
-        answer_header(r, "Retry-After", "1");
-    answer_problem_err(r, err);
-}
-
 void handle_cloud_export(struct http_request *r)
 {
     const struct core_ops *ops = r->config->ops;
@@ -74,7 +67,7 @@ void handle_cloud_export(struct http_request *r)
     if (ops->export_open(r->config->core, r->id, r->who.session[0] ? "" : r->who.name, r->unplaced,
                          &reader->e, &total, &hash, &err)) {
         free(reader);
-        refuse(r, &err);
+        answer_refusal(r, &err, 1); /* too many exports, or it is being recovered: both pass */
         return;
     }
     r->answer.stream = (struct http_stream){
@@ -161,7 +154,7 @@ static size_t say_whose(struct trajectory *t, char *out, size_t cap, const struc
 
 /* Moves a pose into the session's world; false: its submap lies nowhere in it, and was not asked
  * for. */
-static bool place(const struct trajectory *t, struct session_pose *p)
+static bool pose_place(const struct trajectory *t, struct session_pose *p)
 {
     struct rigid T;
 
@@ -188,7 +181,7 @@ static int fill(struct trajectory *t, struct err *err)
         if (rc)
             return rc;
         for (int i = 0; i < n; i++) {
-            if (!place(t, &poses[i]))
+            if (!pose_place(t, &poses[i]))
                 continue;
             t->len += say_whose(t, t->text + t->len, sizeof t->text - t->len, &poses[i]);
             t->len += line(t->text + t->len, sizeof t->text - t->len, &poses[i]);
@@ -227,7 +220,7 @@ void handle_cloud_trajectory(struct http_request *r)
     if (r->config->ops->submaps(r->config->core, r->id, t->submaps, &t->n_submaps, &err) ||
         fill(t, &err)) {
         free(t);
-        refuse(r, &err);
+        answer_refusal(r, &err, 1);
         return;
     }
     if (t->len + 64 < sizeof t->text) { /* the comment goes before the first poses */
@@ -243,37 +236,7 @@ void handle_cloud_trajectory(struct http_request *r)
 
 /* ------------------------------------------------------------------------------- depth */
 
-static long picture_read(void *ctx, uint64_t offset, uint8_t *buf, size_t cap)
-{
-    const struct picture *p = ctx;
-    size_t n = p->len - offset < cap ? p->len - offset : cap;
-
-    memcpy(buf, p->bytes + offset, n);
-    return (long)n;
-}
-
-static void picture_close(void *ctx)
-{
-    pictures_unref(ctx);
-}
-
 void handle_cloud_depth(struct http_request *r)
 {
-    struct picture *p;
-    struct err err = {0};
-
-    if (pictures_ask(r->pictures, r->id, r->raw, &r->who, &r->wait, &err)) {
-        refuse(r, &err);
-        return;
-    }
-    p = r->wait.picture;
-    if (!p) /* it waits */
-        return;
-    r->wait.picture = NULL;
-    r->answer.stream = (struct http_stream){
-        .read = picture_read, .close = picture_close, .ctx = p, .total = p->len};
-    answer_header(r, "Recond-Seq", "%" PRIu64, p->seq);
-    answer_header(r, "Recond-Width", "%d", p->w);
-    answer_header(r, "Recond-Height", "%d", p->h);
-    answer_done(r, 200, r->raw ? "application/octet-stream" : "image/png", 0);
+    pictures_ask(r->pictures, r);
 }

@@ -19,6 +19,7 @@
 #define SCALE_MIN 1e-6f   /* metres of a unit of a mesh */
 #define SCALE_MAX 1e3f
 #define NAMES_MAX 64 /* that a search may ask for */
+#define RETRY_S 10
 
 /* The name at the end of the path. */
 static const char *name_of(const struct http_request *r)
@@ -337,16 +338,8 @@ bad:
 
 /* ------------------------------------------------------------------------------- tasks */
 
-static void refuse(struct http_request *r, const struct err *err)
+void handle_object_add(struct http_request *r)
 {
-    if (err->code == ERR_BUSY)
-        answer_header(r, "Retry-After", "10");
-    answer_problem_err(r, err);
-}
-
-static void add(void *request)
-{
-    struct http_request *r = request;
     struct wanted *w = read_body(r, get_object);
     struct api_object object;
     struct err err = {0};
@@ -357,7 +350,7 @@ static void add(void *request)
     if ((w->shape.region && auth_may(&r->who, AUTH_READ, w->region.session, &err)) ||
         r->config->ops->object_add(r->config->core, r->who.name, w->name, w->class_name, &w->shape,
                                    &object, &err)) {
-        refuse(r, &err);
+        answer_refusal(r, &err, RETRY_S);
     } else {
         answer_header(r, "Location", "/v1/objects/%s", object.name);
         leave_object(r, 201, &object);
@@ -365,9 +358,8 @@ static void add(void *request)
     wanted_free(w);
 }
 
-static void match(void *request)
+void handle_object_match(struct http_request *r)
 {
-    struct http_request *r = request;
     struct api_match *list = calloc(API_MATCHES_MAX, sizeof *list);
     struct wanted *w = list ? read_body(r, get_search) : NULL;
     struct err err = {0};
@@ -378,21 +370,11 @@ static void match(void *request)
     else if (w && r->config->ops->object_match(r->config->core, r->who.name,
                                                (const char(*)[API_OBJECT_CAP])w->names, w->n_names,
                                                &w->shape, list, &n, &err))
-        refuse(r, &err);
+        answer_refusal(r, &err, RETRY_S);
     else if (w)
         leave_matches(r, list, n);
     wanted_free(w);
     free(list);
-}
-
-void handle_object_add(struct http_request *r)
-{
-    tasks_run(r->tasks, &r->task, r, add);
-}
-
-void handle_object_match(struct http_request *r)
-{
-    tasks_run(r->tasks, &r->task, r, match);
 }
 
 /* ------------------------------------------------------------------------------- at once */

@@ -6,8 +6,8 @@
  * every byte.
  * Deadlines: header_timeout_s after accept or the last answer for the headers, as long again for
  *            the body; an answer has 30 s and a second more for each 64 KiB. A task has ten minutes
- *            for its body and as long for its answer to be made; there are TASKS_MAX at most,
- *            TASKS_OWNER_MAX of a token.
+ *            for its body and as long for its answer to be made; there are HTTP_TASKS_MAX at
+ *            most, HTTP_TASKS_OF_TOKEN of a token.
  */
 #include "api/server/http.h"
 
@@ -16,7 +16,6 @@
 #include "api/server/listen.h"
 #include "api/server/pictures.h"
 #include "api/server/routes.h"
-#include "api/server/tasks.h"
 #include "api/wipe.h"
 #include "api/server/tls.h"
 
@@ -39,7 +38,8 @@
 #define ANSWER_MS 30000
 #define ANSWER_BYTES_A_MS 64
 #define ANSWER_UNKNOWN_MS 600000
-#define TASK_MS 600000 /* for a task's body to come, and again for its answer to be made */
+#define TASK_S 600 /* for a task's body to come, and again for its answer to be made */
+#define TASK_RETRY_S 2
 #define STOP_MS 2000
 /* The library maps the memory of a connection that has more than 32 KiB, and unmaps it at the end.
  * Memory that it only frees would keep the token of a request that was never finished. */
@@ -50,9 +50,7 @@ struct http {
     struct api_config config;
     struct auth *auth;
     struct pictures *pictures;
-    struct tasks *tasks;
-    int n_held;                      /* requests whose connection is suspended */
-    struct request *task[TASKS_MAX]; /* that were let in, with or without all of their body */
+    int n_held; /* requests whose connection is suspended */
     struct MHD_Daemon *mhd;
     pthread_t thread;
     bool thread_started;
@@ -66,9 +64,8 @@ struct http {
 struct request {
     struct http_request pub;
     struct http *http;
-    bool gated;             /* the headers have been looked at */
-    bool held;              /* its connection is suspended */
-    struct request **place; /* among the requests for tasks; NULL: it has none */
+    bool gated; /* the headers have been looked at */
+    bool held;  /* its connection is suspended */
 };
 
 static int64_t now_us(void)
@@ -246,6 +243,11 @@ static enum MHD_Result answer(struct request *q, struct MHD_Connection *c)
 
 /* ------------------------------------------------------------------------------- requests */
 
+static void request_resume(void *connection)
+{
+    MHD_resume_connection(connection);
+}
+
 /* A request begins here, with its raw target, before the library splits and decodes it. */
 static void *on_target(void *cls, const char *uri, struct MHD_Connection *c)
 {
@@ -262,7 +264,7 @@ static void *on_target(void *cls, const char *uri, struct MHD_Connection *c)
     q->pub.config = &h->config;
     q->pub.auth = h->auth;
     q->pub.pictures = h->pictures;
-    q->pub.tasks = h->tasks;
+    q->pub.resume = request_resume;
     q->pub.begun_us = now_us();
     q->pub.method = "";
     http_gate_target(
@@ -304,28 +306,42 @@ static size_t header_bytes(struct MHD_Connection *c)
     return info ? info->header_size : 0;
 }
 
-/* The handler waits: on_request() is called again when the connection is resumed. */
-static enum MHD_Result hold(struct request *q, struct MHD_Connection *c)
+/* The request waits: on_request() is called again when the connection is resumed. */
+static enum MHD_Result request_hold(struct request *q, struct MHD_Connection *c)
 {
-    bool task = q->pub.task.waiting;
-
-    set_deadline(c, task ? TASK_MS : ANSWER_MS, true);
+    set_deadline(c, q->pub.task ? TASK_S * 1000 : ANSWER_MS, true);
     q->held = true;
     q->http->n_held++;
     MHD_suspend_connection(c);
-    if (task)
-        tasks_hold(q->http->tasks, &q->pub.task, c);
-    else
-        pictures_hold(q->http->pictures, &q->pub.wait, c);
+    answer_hold(&q->pub, c);
     return MHD_YES;
 }
 
-/* A task that cannot be run now. */
-static void refuse_task(void *request, const char *why)
+static bool task_run(void *request, void *room)
 {
-    answer_header(request, "Retry-After", "2");
-    answer_problem(request, PROBLEM_BUSY, "%s", why);
+    struct http_request *r = request;
+
+    (void)room;
+    r->route->handle(r);
+    return false;
 }
+
+static void task_abandon(void *request)
+{
+    struct err err;
+
+    (void)!err_set(&err, ERR_BUSY, "the server is stopping");
+    answer_refusal(request, &err, TASK_RETRY_S);
+}
+
+static void task_let_go(void *request)
+{
+    answer_left(request);
+}
+
+static const struct later_kind task_kind = {
+    "objects",           task_run,        task_abandon,        NULL, task_let_go, HTTP_TASKS_MAX,
+    HTTP_TASKS_OF_TOKEN, .is_long = true, .patience_s = TASK_S};
 
 /* The connection of a request that was held goes on, or ends. */
 static void let_go(struct request *q)
@@ -334,31 +350,13 @@ static void let_go(struct request *q)
     q->held = false;
 }
 
-static void resume(void *connection)
-{
-    MHD_resume_connection(connection);
-}
-
-/* A place among the requests for tasks, of which a token may have some but not all; NULL: none. */
-static struct request **task_place(struct http *h, const char *owner)
-{
-    struct request **place = NULL;
-    int own = 0;
-
-    for (int i = 0; i < TASKS_MAX; i++)
-        if (!h->task[i])
-            place = &h->task[i];
-        else
-            own += strcmp(h->task[i]->pub.who.name, owner) == 0;
-    return own < TASKS_OWNER_MAX ? place : NULL;
-}
-
 /* A connection beyond the limit has a place for a probe. A task's body is large, so that few may
  * come at once. */
 static bool has_place(struct MHD_Connection *c, struct request *q)
 {
     const struct http_peer *p = peer_of(c);
     struct http_request *r = &q->pub;
+    struct err err;
 
     if (p && p->spare && !r->route->probe) {
         answer_problem(r, PROBLEM_BUSY, "too many connections");
@@ -366,12 +364,9 @@ static bool has_place(struct MHD_Connection *c, struct request *q)
     }
     if (!r->route->task)
         return true;
-    q->place = task_place(q->http, r->who.name);
-    if (q->place)
-        *q->place = q;
-    else
-        refuse_task(r, "other objects are being worked on");
-    return q->place != NULL;
+    if (r->config->ops->task_new(r->config->core, &r->task, &task_kind, r, r->who.name, &err))
+        answer_refusal(r, &err, TASK_RETRY_S);
+    return r->task != NULL;
 }
 
 static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const char *url,
@@ -401,7 +396,8 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const cha
         r->authorization = NULL;
         if (refused && http_gate_has_body(r))
             return answer(q, c); /* before the body; the library then closes the connection */
-        set_deadline(c, q->place ? TASK_MS : (int64_t)h->config.header_timeout_s * 1000, false);
+        set_deadline(c, r->task ? TASK_S * 1000 : (int64_t)h->config.header_timeout_s * 1000,
+                     false);
         return MHD_YES;
     }
     if (*data_len > 0) {
@@ -414,9 +410,11 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const cha
         return answer(q, c);
     if (r->body_seen > http_gate_body_max(r))
         answer_problem(r, PROBLEM_TOO_LARGE, "at most %zu bytes", http_gate_body_max(r));
-    else
+    else if (!r->task)
         r->route->handle(r);
-    return r->wait.waiting || r->task.waiting ? hold(q, c) : answer(q, c);
+    else if ((r->waits = true))
+        r->config->ops->task_kick(r->task);
+    return r->waits ? request_hold(q, c) : answer(q, c);
 }
 
 static void on_completed(void *cls, struct MHD_Connection *c, void **context,
@@ -430,10 +428,9 @@ static void on_completed(void *cls, struct MHD_Connection *c, void **context,
     if (!q)
         return;
     let_go(q);
-    if (q->place)
-        *q->place = NULL;
+    if (q->pub.task)
+        h->config.ops->task_free(&q->pub.task);
     answer_free(&q->pub.answer);
-    pictures_unref(q->pub.wait.picture);
     free(q->pub.body);
     free(q);
     set_deadline(c, (int64_t)h->config.header_timeout_s * 1000, false);
@@ -441,7 +438,7 @@ static void on_completed(void *cls, struct MHD_Connection *c, void **context,
 
 /* ------------------------------------------------------------------------------- life */
 
-static void turn(struct http *h, bool idle_too)
+static void http_sweep(struct http *h, bool idle_too)
 {
     MHD_run_wait(h->mhd, h->n_held ? HELD_TURN_MS : TURN_MS);
     atomic_fetch_add(&h->beat, 1);
@@ -449,22 +446,22 @@ static void turn(struct http *h, bool idle_too)
         http_peers_sweep(&h->peers, now_ms(), idle_too);
 }
 
-static void *run(void *arg)
+static void *http_run(void *arg)
 {
     struct http *h = arg;
     MHD_socket listener;
     int64_t until;
 
     while (!atomic_load(&h->stop))
-        turn(h, false);
+        http_sweep(h, false);
     listener = MHD_quiesce_daemon(h->mhd);
     if (listener != MHD_INVALID_SOCKET)
         close(listener);
-    pictures_stop(h->pictures); /* no connection stays suspended */
-    tasks_stop(h->tasks);
+    while (h->n_held) /* the library wants no connection suspended when it stops */
+        http_sweep(h, false);
     until = now_ms() + STOP_MS;
     while (h->peers.first && now_ms() < until)
-        turn(h, true);
+        http_sweep(h, true);
     MHD_stop_daemon(h->mhd);
     return NULL;
 }
@@ -508,9 +505,7 @@ int http_start(struct http **out, const struct api_config *config, struct auth *
         &h->port, err);
     if (rc)
         goto out;
-    rc = pictures_start(&h->pictures, &h->config, resume, err);
-    if (rc == 0)
-        rc = tasks_start(&h->tasks, resume, refuse_task, err);
+    rc = pictures_new(&h->pictures, &h->config, err);
     if (rc)
         goto out;
     h->mhd = start_daemon(h, fd);
@@ -518,7 +513,7 @@ int http_start(struct http **out, const struct api_config *config, struct auth *
         rc = err_set(err, ERR_IO, "libmicrohttpd does not start: %s", strerror(errno));
         goto out;
     }
-    if (pthread_create(&h->thread, NULL, run, h) != 0) {
+    if (pthread_create(&h->thread, NULL, http_run, h) != 0) {
         MHD_stop_daemon(h->mhd);
         rc = err_set(err, ERR_IO, "cannot start the HTTP thread");
         goto out;
@@ -540,7 +535,6 @@ void http_stop(struct http **h)
         pthread_join((*h)->thread, NULL);
     }
     pictures_free(&(*h)->pictures);
-    tasks_free(&(*h)->tasks);
     free(*h);
     *h = NULL;
 }
@@ -553,11 +547,6 @@ int http_port(const struct http *h)
 uint64_t http_beat(const struct http *h)
 {
     return atomic_load(&h->beat);
-}
-
-uint64_t http_pictures_beat(const struct http *h)
-{
-    return pictures_beat(h->pictures);
 }
 
 void http_counts(const struct http *h, struct http_counts *counts)

@@ -2,48 +2,55 @@
 
 #include "proto/bytes.h"
 #include "proto/image/png.h"
+#include "proto/lock.h"
 
+#include <inttypes.h>
 #include <math.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <time.h>
 
 #define PIXELS_MAX ((size_t)SESSION_NET_SIDE_MAX * SESSION_NET_SIDE_MAX)
-#define NICE 10 /* frames go first */
-#define BEAT_NS 400000000
+#define RETRY_S 1
+
+struct picture {
+    atomic_int refs;
+    int w, h;
+    uint64_t seq;
+    size_t len;
+    uint8_t bytes[];
+};
 
 struct entry {
+    struct pictures *pictures;
     char id[API_ID_CAP]; /* "" = free */
-    bool raw, pending;
-    struct auth_who who;     /* of the token that had it made */
-    uint64_t turn;           /* when it was asked for; the oldest is made, or given up, first */
-    struct picture *picture; /* NULL before the first */
-    struct pictures_wait *waiting;
+    bool raw;
+    uint64_t asked;              /* order of requests; the oldest gives up its place first */
+    struct later_task *task;     /* while its picture is made */
+    struct http_request *askers; /* that wait for it */
+    struct picture *picture;     /* NULL before the first */
+    struct picture *made;        /* what the slice made, or why it did not */
+    int rc;
+    struct err err;
 };
 
 struct pictures {
     const struct api_config *config;
-    void (*resume)(void *held);
-    pthread_t thread;
-    pthread_mutex_t lock; /* of all that follows, and of what waits */
-    pthread_cond_t work;
-    atomic_uint_fast64_t beat;
-    bool stop;
-    uint64_t turn;
+    struct lock lock; /* of all that follows, but for what a slice makes */
+    uint64_t asked;
     size_t bytes; /* of the pictures of all entries */
     struct entry entries[PICTURES_KEPT];
 };
 
-void pictures_unref(struct picture *p)
+static void picture_unref(void *picture)
 {
+    struct picture *p = picture;
+
     if (p && atomic_fetch_sub(&p->refs, 1) == 1)
         free(p);
 }
 
-static struct picture *ref(struct picture *p)
+static struct picture *picture_ref(struct picture *p)
 {
     if (p)
         atomic_fetch_add(&p->refs, 1);
@@ -52,7 +59,7 @@ static struct picture *ref(struct picture *p)
 
 /* ------------------------------------------------------------------------------- making one */
 
-static struct picture *new_picture(size_t len)
+static struct picture *picture_new(size_t len)
 {
     struct picture *p = malloc(sizeof *p + len);
 
@@ -66,7 +73,7 @@ static struct picture *new_picture(size_t len)
 /* Metres as little-endian floats. */
 static int encode_raw(struct picture **out, const float *depth, size_t n, struct err *err)
 {
-    struct picture *p = *out = new_picture(n * sizeof *depth);
+    struct picture *p = *out = picture_new(n * sizeof *depth);
     struct bytes_writer to;
 
     if (!p)
@@ -93,7 +100,7 @@ static int encode_png(struct picture **out, const float *depth, int w, int h, st
     }
     rc = png_encode_gray16(&png, &len, gray, w, h, err);
     free(gray);
-    if (rc == 0 && !(*out = new_picture(len)))
+    if (rc == 0 && !(*out = picture_new(len)))
         rc = err_set(err, ERR_MEMORY, "out of memory");
     if (rc == 0)
         memcpy((*out)->bytes, png, len);
@@ -101,57 +108,88 @@ static int encode_png(struct picture **out, const float *depth, int w, int h, st
     return rc;
 }
 
-static int make(const struct api_config *config, const char *id, bool raw, struct picture **out,
-                struct err *err)
+/* One slice makes the picture. */
+static bool entry_run(void *ctx, void *room)
 {
+    struct entry *e = ctx;
+    const struct api_config *config = e->pictures->config;
     /* the kernel gives only those pages that are used */
     float *depth = malloc(PIXELS_MAX * sizeof *depth);
     uint64_t seq = 0;
-    int w = 0, h = 0, rc;
+    int w = 0, h = 0;
 
-    *out = NULL;
-    if (!depth)
-        return err_set(err, ERR_MEMORY, "out of memory");
-    rc = config->ops->depth(config->core, id, depth, PIXELS_MAX, &w, &h, &seq, err);
-    if (rc == 0)
-        rc = raw ? encode_raw(out, depth, (size_t)w * (size_t)h, err)
-                 : encode_png(out, depth, w, h, err);
-    if (rc == 0) {
-        (*out)->w = w;
-        (*out)->h = h;
-        (*out)->seq = seq;
+    (void)room;
+    e->rc = depth
+                ? config->ops->depth(config->core, e->id, depth, PIXELS_MAX, &w, &h, &seq, &e->err)
+                : err_set(&e->err, ERR_MEMORY, "out of memory");
+    if (e->rc == 0)
+        e->rc = e->raw ? encode_raw(&e->made, depth, (size_t)w * (size_t)h, &e->err)
+                       : encode_png(&e->made, depth, w, h, &e->err);
+    if (e->rc == 0) {
+        e->made->w = w;
+        e->made->h = h;
+        e->made->seq = seq;
     }
     free(depth);
-    return rc;
+    return false;
+}
+
+static void entry_abandon(void *ctx)
+{
+    struct entry *e = ctx;
+
+    e->rc = err_set(&e->err, ERR_BUSY, "the server is stopping");
+}
+
+/* ------------------------------------------------------------------------------- answers */
+
+static long picture_read(void *ctx, uint64_t offset, uint8_t *buf, size_t cap)
+{
+    const struct picture *p = ctx;
+    size_t n = p->len - offset < cap ? p->len - offset : cap;
+
+    memcpy(buf, p->bytes + offset, n);
+    return (long)n;
+}
+
+/* The answer takes a reference over. */
+static void leave_picture(struct http_request *r, struct picture *p)
+{
+    r->answer.stream = (struct http_stream){
+        .read = picture_read, .close = picture_unref, .ctx = p, .total = p->len};
+    answer_header(r, "Recond-Seq", "%" PRIu64, p->seq);
+    answer_header(r, "Recond-Width", "%d", p->w);
+    answer_header(r, "Recond-Height", "%d", p->h);
+    answer_done(r, 200, r->raw ? "application/octet-stream" : "image/png", 0);
 }
 
 /* ------------------------------------------------------------------------------- the table */
 
-static void put(struct pictures *p, struct entry *e, struct picture *picture)
+static void entry_put(struct pictures *p, struct entry *e, struct picture *picture)
 {
     if (e->picture)
         p->bytes -= e->picture->len;
-    pictures_unref(e->picture);
+    picture_unref(e->picture);
     e->picture = picture;
     if (picture)
         p->bytes += picture->len;
 }
 
-/* The entry that was asked for longest ago, among those that are being made or those that are not;
- * NULL if there is none. */
-static struct entry *oldest(struct pictures *p, bool pending)
+/* Of the entries whose picture is not being made, the one that was asked for longest ago; NULL:
+ * there is none. */
+static struct entry *oldest_idle(struct pictures *p)
 {
     struct entry *found = NULL;
 
     for (int i = 0; i < PICTURES_KEPT; i++) {
         struct entry *e = &p->entries[i];
-        if (e->pending == pending && (!found || e->turn < found->turn))
+        if (!e->task && (!found || e->asked < found->asked))
             found = e;
     }
     return found;
 }
 
-static struct entry *find(struct pictures *p, const char *id, bool raw)
+static struct entry *find_entry(struct pictures *p, const char *id, bool raw)
 {
     for (int i = 0; i < PICTURES_KEPT; i++)
         if (p->entries[i].raw == raw && strcmp(p->entries[i].id, id) == 0)
@@ -159,247 +197,133 @@ static struct entry *find(struct pictures *p, const char *id, bool raw)
     return NULL;
 }
 
-static int under_way(const struct pictures *p, const struct auth_who *who)
-{
-    int n = 0;
-
-    for (int i = 0; i < PICTURES_KEPT; i++)
-        n += p->entries[i].pending && strcmp(p->entries[i].who.name, who->name) == 0 &&
-             strcmp(p->entries[i].who.session, who->session) == 0;
-    return n;
-}
-
-/* An entry for a picture that is not there in its newest form is put to work. */
-static struct entry *begin(struct pictures *p, struct entry *e, const char *id, bool raw,
-                           const struct auth_who *who, struct err *err)
-{
-    if (p->stop) {
-        err_set(err, ERR_BUSY, "the server is stopping");
-        return NULL;
-    }
-    if (under_way(p, who) >= PICTURES_PER_TOKEN) {
-        err_set(err, ERR_BUSY, "%d depth maps are being made for this token", PICTURES_PER_TOKEN);
-        return NULL;
-    }
-    if (!e && !(e = oldest(p, false))) {
-        err_set(err, ERR_BUSY, "%d depth maps are being made", PICTURES_KEPT);
-        return NULL;
-    }
-    if (strcmp(e->id, id) != 0 || e->raw != raw)
-        put(p, e, NULL);
-    snprintf(e->id, sizeof e->id, "%s", id);
-    e->raw = raw;
-    e->who = *who;
-    e->pending = true;
-    e->turn = ++p->turn;
-    pthread_cond_signal(&p->work);
-    return e;
-}
-
-int pictures_ask(struct pictures *p, const char *id, bool raw, const struct auth_who *who,
-                 struct pictures_wait *w, struct err *err)
-{
-    uint64_t seq;
-    int width, height, rc;
-    struct entry *e;
-
-    if (w->done) {
-        w->waiting = false;
-        if (w->rc)
-            *err = w->err;
-        return w->rc;
-    }
-    rc = p->config->ops->depth(p->config->core, id, NULL, 0, &width, &height, &seq, err);
-    if (rc)
-        return rc;
-    pthread_mutex_lock(&p->lock);
-    e = find(p, id, raw);
-    if (e && !e->pending && e->picture && e->picture->seq == seq) {
-        e->turn = ++p->turn;
-        w->picture = ref(e->picture);
-    } else {
-        if (!e || !e->pending)
-            e = begin(p, e, id, raw, who, err);
-        w->waiting = e != NULL;
-        if (e) {
-            w->next = e->waiting;
-            e->waiting = w;
-        } else {
-            rc = ERR_BUSY;
-        }
-    }
-    pthread_mutex_unlock(&p->lock);
-    return rc;
-}
-
-void pictures_hold(struct pictures *p, struct pictures_wait *w, void *held)
-{
-    bool done;
-
-    pthread_mutex_lock(&p->lock);
-    w->held = held;
-    done = w->done;
-    pthread_mutex_unlock(&p->lock);
-    if (done)
-        p->resume(held);
-}
-
-/* ------------------------------------------------------------------------------- the thread */
-
-/* Under the lock: all that wait for the entry have their answer. Returns those to resume. */
-static struct pictures_wait *settle(struct entry *e, struct picture *picture, int rc,
-                                    const struct err *err)
-{
-    struct pictures_wait *resumed = NULL, *next;
-
-    for (struct pictures_wait *w = e->waiting; w; w = next) {
-        next = w->next;
-        w->picture = ref(picture);
-        w->rc = rc;
-        w->err = *err;
-        w->done = true;
-        if (w->held) {
-            w->next = resumed;
-            resumed = w;
-        }
-    }
-    e->waiting = NULL;
-    e->pending = false;
-    if (rc)
-        e->id[0] = '\0';
-    return resumed;
-}
-
-/* A request may be gone as soon as it is resumed. */
-static void resume(struct pictures *p, struct pictures_wait *list)
-{
-    struct pictures_wait *next;
-
-    for (; list; list = next) {
-        next = list->next;
-        p->resume(list->held);
-    }
-}
-
 /* Room for what is kept: the picture that was asked for longest ago goes first. */
 static void keep_within_bounds(struct pictures *p, const struct entry *newest)
 {
     struct entry *e;
 
-    while (p->bytes > PICTURES_KEPT_BYTES && (e = oldest(p, false)) && e != newest) {
-        put(p, e, NULL);
+    while (p->bytes > PICTURES_KEPT_BYTES && (e = oldest_idle(p)) && e != newest) {
+        entry_put(p, e, NULL);
         e->id[0] = '\0';
-        e->turn = ++p->turn;
+        e->asked = ++p->asked;
     }
 }
 
-static void serve(struct pictures *p, struct entry *e)
+/* All that wait for the entry get their answer. */
+static void entry_let_go(void *ctx)
 {
-    struct pictures_wait *resumed;
-    struct picture *picture;
-    struct err err = {0};
-    char id[API_ID_CAP];
-    bool raw = e->raw;
+    struct entry *e = ctx;
+    struct pictures *p = e->pictures;
+    struct http_request *asker, *next;
+    struct picture *made = picture_ref(e->made);
+    struct later_task *task = e->task;
+    struct err err = e->err;
+    int rc = e->rc;
+
+    p->config->ops->task_free(&task);
+    lock_take(&p->lock);
+    e->task = NULL;
+    entry_put(p, e, e->made);
+    e->made = NULL;
+    asker = e->askers;
+    e->askers = NULL;
+    if (rc)
+        e->id[0] = '\0';
+    keep_within_bounds(p, e);
+    lock_give(&p->lock);
+    for (; asker; asker = next) {
+        next = asker->next;
+        if (rc)
+            answer_refusal(asker, &err, RETRY_S);
+        else
+            leave_picture(asker, picture_ref(made));
+        answer_left(asker);
+    }
+    picture_unref(made);
+}
+
+static const struct later_kind kind = {"depth maps", entry_run,     entry_abandon,     NULL,
+                                       entry_let_go, PICTURES_KEPT, PICTURES_PER_TOKEN};
+
+static void entry_join(struct entry *e, struct http_request *r)
+{
+    r->waits = true;
+    r->next = e->askers;
+    e->askers = r;
+}
+
+/* An entry, that no task has, gets the request's picture: the newest one. */
+static int entry_begin(struct entry *e, struct http_request *r, struct err *err)
+{
+    struct pictures *p = e->pictures;
+    const struct core_ops *ops = p->config->ops;
+    char owner[API_NAME_CAP + API_ID_CAP];
+    struct later_task *task;
     int rc;
 
-    memcpy(id, e->id, sizeof id);
-    pthread_mutex_unlock(&p->lock);
-    rc = make(p->config, id, raw, &picture, &err);
-    pthread_mutex_lock(&p->lock);
-    put(p, e, picture);
-    resumed = settle(e, picture, rc, &err);
-    keep_within_bounds(p, e);
-    pthread_mutex_unlock(&p->lock);
-    resume(p, resumed);
-    pthread_mutex_lock(&p->lock);
+    snprintf(owner, sizeof owner, "%s %s", r->who.name, r->who.session);
+    rc = ops->task_new(p->config->core, &task, &kind, e, owner, err);
+    if (rc)
+        return rc;
+    lock_take(&p->lock);
+    if (strcmp(e->id, r->id) != 0 || e->raw != r->raw)
+        entry_put(p, e, NULL);
+    snprintf(e->id, sizeof e->id, "%s", r->id);
+    e->raw = r->raw;
+    e->asked = ++p->asked;
+    e->task = task;
+    entry_join(e, r);
+    lock_give(&p->lock);
+    ops->task_kick(task);
+    return 0;
 }
 
-/* Waits for work, or until the watchdog wants a sign of life. */
-static void rest(struct pictures *p)
+void pictures_ask(struct pictures *p, struct http_request *r)
 {
-    struct timespec until;
-
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += BEAT_NS;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
-    (void)pthread_cond_timedwait(&p->work, &p->lock, &until);
-}
-
-static void *run(void *arg)
-{
-    struct pictures *p = arg;
+    struct picture *picture = NULL;
+    struct err err = {0};
     struct entry *e;
+    uint64_t seq;
+    int w, h, rc = p->config->ops->depth(p->config->core, r->id, NULL, 0, &w, &h, &seq, &err);
 
-    (void)setpriority(PRIO_PROCESS, 0, NICE); /* of this thread, on Linux */
-    pthread_mutex_lock(&p->lock);
-    while (!p->stop) {
-        atomic_fetch_add(&p->beat, 1);
-        e = oldest(p, true);
-        if (e)
-            serve(p, e);
-        else
-            rest(p);
+    if (rc) {
+        answer_refusal(r, &err, RETRY_S);
+        return;
     }
-    pthread_mutex_unlock(&p->lock);
-    return NULL;
+    lock_take(&p->lock);
+    e = find_entry(p, r->id, r->raw);
+    if (e && e->task) {
+        entry_join(e, r);
+    } else if (e && e->picture && e->picture->seq == seq) {
+        picture = picture_ref(e->picture);
+        e->asked = ++p->asked;
+    } else if (!e) {
+        e = oldest_idle(p);
+    }
+    lock_give(&p->lock);
+    if (picture)
+        leave_picture(r, picture);
+    else if (!e)
+        rc = err_set(&err, ERR_BUSY, "%d depth maps are being made", PICTURES_KEPT);
+    else if (!r->waits)
+        rc = entry_begin(e, r, &err);
+    if (rc)
+        answer_refusal(r, &err, RETRY_S);
 }
 
 /* ------------------------------------------------------------------------------- life */
 
-int pictures_start(struct pictures **out, const struct api_config *config,
-                   void (*on_resume)(void *held), struct err *err)
+int pictures_new(struct pictures **out, const struct api_config *config, struct err *err)
 {
-    struct pictures *p = calloc(1, sizeof *p);
-    pthread_condattr_t attributes;
+    struct pictures *p = *out = calloc(1, sizeof *p);
 
-    *out = NULL;
     if (!p)
         return err_set(err, ERR_MEMORY, "out of memory");
     p->config = config;
-    p->resume = on_resume;
-    pthread_mutex_init(&p->lock, NULL);
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&p->work, &attributes);
-    pthread_condattr_destroy(&attributes);
-    if (pthread_create(&p->thread, NULL, run, p) != 0) {
-        p->stop = true;
-        pictures_free(&p);
-        return err_set(err, ERR_IO, "cannot start the thread for depth maps");
-    }
-    *out = p;
+    lock_init(&p->lock, LOCK_PICTURES);
+    for (int i = 0; i < PICTURES_KEPT; i++)
+        p->entries[i].pictures = p;
     return 0;
-}
-
-uint64_t pictures_beat(const struct pictures *p)
-{
-    return atomic_load(&p->beat);
-}
-
-void pictures_stop(struct pictures *p)
-{
-    struct pictures_wait *resumed;
-    struct entry *e;
-    struct err err;
-    int rc = err_set(&err, ERR_BUSY, "the server is stopping");
-    bool stopped;
-
-    pthread_mutex_lock(&p->lock);
-    stopped = p->stop;
-    p->stop = true;
-    pthread_cond_signal(&p->work);
-    pthread_mutex_unlock(&p->lock);
-    if (!stopped)
-        pthread_join(p->thread, NULL);
-    pthread_mutex_lock(&p->lock);
-    while ((e = oldest(p, true))) {
-        resumed = settle(e, NULL, rc, &err);
-        pthread_mutex_unlock(&p->lock);
-        resume(p, resumed);
-        pthread_mutex_lock(&p->lock);
-    }
-    pthread_mutex_unlock(&p->lock);
 }
 
 void pictures_free(struct pictures **out)
@@ -408,11 +332,9 @@ void pictures_free(struct pictures **out)
 
     if (!p)
         return;
-    pictures_stop(p);
     for (int i = 0; i < PICTURES_KEPT; i++)
-        pictures_unref(p->entries[i].picture);
-    pthread_cond_destroy(&p->work);
-    pthread_mutex_destroy(&p->lock);
+        picture_unref(p->entries[i].picture);
+    lock_destroy(&p->lock);
     free(p);
     *out = NULL;
 }

@@ -15,7 +15,7 @@ struct routes_entry {
     bool quiet;       /* logged at debug level */
     bool probe;       /* answered where no more connections are taken, too */
     void (*handle)(struct http_request *r);
-    bool task; /* it has a large body, and is answered by tasks.h */
+    bool task; /* it has a large body, and its handler takes long: a thread of the pool runs it */
 };
 
 /* The i-th route, NULL past the end. */

@@ -1,6 +1,7 @@
 #include "api/server/ticket.h"
 
-#include <pthread.h>
+#include "proto/lock.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -13,7 +14,7 @@ struct row {
 };
 
 struct ticket_box {
-    pthread_mutex_t lock;
+    struct lock lock;
     struct row rows[TICKETS_MAX];
 };
 
@@ -22,7 +23,7 @@ struct ticket_box *ticket_box_new(void)
     struct ticket_box *b = calloc(1, sizeof *b);
 
     if (b)
-        pthread_mutex_init(&b->lock, NULL);
+        lock_init(&b->lock, LOCK_TICKET);
     return b;
 }
 
@@ -30,7 +31,7 @@ void ticket_box_free(struct ticket_box **b)
 {
     if (!*b)
         return;
-    pthread_mutex_destroy(&(*b)->lock);
+    lock_destroy(&(*b)->lock);
     free(*b);
     *b = NULL;
 }
@@ -45,7 +46,7 @@ int64_t ticket_now_s(void)
 
 /* Under the lock: the place of a new ticket, NULL: none is free. Expired ones go; of a session
  * that has its number of tickets the oldest does. */
-static struct row *place(struct ticket_box *b, const char *session, int64_t now_s)
+static struct row *row_for_session(struct ticket_box *b, const char *session, int64_t now_s)
 {
     struct row *unused = NULL, *oldest = NULL;
     int n = 0;
@@ -76,19 +77,20 @@ int ticket_make(struct ticket_box *b, const struct ticket *what, int64_t now_s, 
         return rc;
     if (!token_hash(text, strlen(text), hash))
         return err_set(err, ERR_IO, "SHA-256 failed");
-    pthread_mutex_lock(&b->lock);
-    row = place(b, what->session, now_s);
+    lock_take(&b->lock);
+    row = row_for_session(b, what->session, now_s);
     if (row) {
         *row = (struct row){
             .used = true, .made_s = now_s, .expires_s = now_s + lasts_s, .what = *what};
         memcpy(row->hash, hash, sizeof row->hash);
     }
-    pthread_mutex_unlock(&b->lock);
+    lock_give(&b->lock);
     return row ? 0 : err_set(err, ERR_BUSY, "too many tickets are open");
 }
 
 /* Under the lock; looks at all rows in any case. */
-static struct row *find(struct ticket_box *b, const uint8_t hash[TOKEN_HASH_BYTES], int64_t now_s)
+static struct row *row_find(struct ticket_box *b, const uint8_t hash[TOKEN_HASH_BYTES],
+                            int64_t now_s)
 {
     struct row *found = NULL;
 
@@ -98,38 +100,38 @@ static struct row *find(struct ticket_box *b, const uint8_t hash[TOKEN_HASH_BYTE
     return found && found->expires_s > now_s ? found : NULL;
 }
 
-static bool look(struct ticket_box *b, const uint8_t hash[TOKEN_HASH_BYTES], int64_t now_s,
-                 bool take, struct ticket *what)
+static bool ticket_valid(struct ticket_box *b, const uint8_t hash[TOKEN_HASH_BYTES], int64_t now_s,
+                         bool take, struct ticket *what)
 {
     struct row *row;
 
-    pthread_mutex_lock(&b->lock);
-    row = find(b, hash, now_s);
+    lock_take(&b->lock);
+    row = row_find(b, hash, now_s);
     if (row)
         *what = row->what;
     if (row && take)
         memset(row, 0, sizeof *row);
-    pthread_mutex_unlock(&b->lock);
+    lock_give(&b->lock);
     return row != NULL;
 }
 
 bool ticket_find(struct ticket_box *b, const uint8_t hash[TOKEN_HASH_BYTES], int64_t now_s,
                  struct ticket *what)
 {
-    return look(b, hash, now_s, false, what);
+    return ticket_valid(b, hash, now_s, false, what);
 }
 
 bool ticket_take(struct ticket_box *b, const uint8_t hash[TOKEN_HASH_BYTES], int64_t now_s,
                  struct ticket *what)
 {
-    return look(b, hash, now_s, true, what);
+    return ticket_valid(b, hash, now_s, true, what);
 }
 
 void ticket_forget_session(struct ticket_box *b, const char *id)
 {
-    pthread_mutex_lock(&b->lock);
+    lock_take(&b->lock);
     for (int i = 0; i < TICKETS_MAX; i++)
         if (b->rows[i].used && strcmp(b->rows[i].what.session, id) == 0)
             memset(&b->rows[i], 0, sizeof b->rows[i]);
-    pthread_mutex_unlock(&b->lock);
+    lock_give(&b->lock);
 }

@@ -8,11 +8,11 @@
 
 #include "api/server/listen.h"
 #include "api/server/problem.h"
+#include "proto/lock.h"
 
 #include <gnutls/abstract.h>
 #include <gnutls/gnutls.h>
 #include <errno.h>
-#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,10 +38,10 @@ struct pair {
 };
 
 static struct {
-    pthread_mutex_t lock;
+    struct lock lock;
     struct pair *current; /* and those before it, newest first */
     struct pair *staged;
-} rest = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} rest = {.lock = LOCK_INITIALIZER(LOCK_TLS_GNUTLS)};
 
 static time_t now_s(void)
 {
@@ -102,7 +102,7 @@ void tls_gnutls_switch(void)
     if (!p)
         return;
     rest.staged = NULL;
-    pthread_mutex_lock(&rest.lock);
+    lock_take(&rest.lock);
     if (rest.current)
         rest.current->replaced_s = now;
     p->older = rest.current;
@@ -116,7 +116,7 @@ void tls_gnutls_switch(void)
         *at = old->older;
         pair_free(old);
     }
-    pthread_mutex_unlock(&rest.lock);
+    lock_give(&rest.lock);
 }
 
 void tls_gnutls_close(void)
@@ -138,9 +138,9 @@ static int on_handshake(gnutls_session_t session, const struct gnutls_cert_retr_
 
     (void)session;
     (void)info;
-    pthread_mutex_lock(&rest.lock);
+    lock_take(&rest.lock);
     p = rest.current;
-    pthread_mutex_unlock(&rest.lock);
+    lock_give(&rest.lock);
     *ocsp = NULL;
     *n_ocsp = 0;
     *flags = 0; /* GnuTLS frees none of them */
@@ -152,7 +152,7 @@ static int on_handshake(gnutls_session_t session, const struct gnutls_cert_retr_
     return 0;
 }
 
-static ssize_t pull(gnutls_transport_ptr_t at, void *data, size_t cap)
+static ssize_t tls_pull(gnutls_transport_ptr_t at, void *data, size_t cap)
 {
     return recv((int)(intptr_t)at, data, cap, 0);
 }
@@ -179,7 +179,7 @@ static ssize_t pull_first(gnutls_transport_ptr_t at, void *data, size_t cap)
     int fd = (int)(intptr_t)at;
 
     if (!listen_speaks_plainly(fd) || listen_health(fd).received > 0)
-        return pull(at, data, cap);
+        return tls_pull(at, data, cap);
     refuse_plain(fd);
     errno = ECONNRESET;
     return -1;
@@ -187,7 +187,7 @@ static ssize_t pull_first(gnutls_transport_ptr_t at, void *data, size_t cap)
 
 void tls_gnutls_watch(void *session, bool first)
 {
-    gnutls_transport_set_pull_function(session, first ? pull_first : pull);
+    gnutls_transport_set_pull_function(session, first ? pull_first : tls_pull);
 }
 
 void *tls_gnutls_callback(void)

@@ -21,6 +21,7 @@
 
 #include "daemon/disk/checkpoint.h"
 #include "daemon/config.h"
+#include "daemon/session/places.h"
 #include "daemon/session/session.h"
 #include "daemon/disk/suspect.h"
 #include "proto/geom/upright.h"
@@ -75,13 +76,13 @@ struct store_ops {
     /* After a replay: is a session that was closed whole again? It comes to be so meanwhile. */
     bool (*whole)(struct session *s);
     void (*recovered)(struct session *s); /* its frames have ended: it may have been closed */
-    /* What is kept of keyframes (daemon/work/tying.h): bytes that the next tied() may write, 0 =
+    /* What is kept of keyframes (daemon/work/loop_closure.h): bytes that the next tied() may write, 0 =
      * there is none; on the device's thread, one after the other. */
     size_t (*tied_bytes)(struct session *s);
     int (*tied)(struct session *s, uint8_t *buf, size_t cap, size_t *len, struct err *err);
     /* The same back, into a session that no other thread knows yet. */
     int (*tied_again)(struct session *s, const uint8_t *buf, size_t len, struct err *err);
-    /* The same of what was recognised (daemon/work/recognising.h). A checkpoint, and the end
+    /* The same of what was recognised (daemon/work/object_search.h). A checkpoint, and the end
      * of a replay, wait while settled() says that not all of it is known yet; save() follows. */
     bool (*settled)(struct session *s);
     size_t (*recognised_bytes)(struct session *s);

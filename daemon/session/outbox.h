@@ -52,8 +52,6 @@ void outbox_ack(struct outbox *o, const struct control_ack *ack);
 /* What a frame became. To the client that sent it: each one, before its ack, for which
  * outbox_ack() is called next. To others: the newest only. */
 void outbox_result(struct outbox *o, struct frame_result *result, bool sender);
-/* An error to tell; the oldest are kept when a client collects them faster than it reads. */
-void outbox_error(struct outbox *o, const struct control_error *error);
 
 /* Blocks that a commit changed, perhaps none. Commits are marked in their order. Returns whether
  * the client has to be woken: there is something for it, or it waited for the end of the commit. */
@@ -63,9 +61,9 @@ bool outbox_mark(struct outbox *o, const uint32_t *blocks, uint32_t n, uint64_t 
 void outbox_place(struct outbox *o, const struct places *places, uint32_t submap);
 
 /* Things that were recognised, of which those of the mask are news, in their newest state; all
- * [INSTANCES_MAX]. While pictures are looked at, `ended` and `closed` wait. */
+ * [TRACKED_OBJECTS_MAX]. While pictures are looked at, `ended` and `closed` wait. */
 void outbox_objects(struct outbox *o, const struct control_object *all, uint64_t mask,
-                    uint32_t looking);
+                    uint32_t searching);
 
 /* The client feeds a source, of whose corrected poses it is told; before it starts. */
 void outbox_follow(struct outbox *o, struct trajectory *of, int source,

@@ -1,71 +1,62 @@
 /* A session knows things that it has recognised, and tells its clients of them. */
+#include "daemon/session/session_objects.h"
+
 #include "daemon/session/session_internal.h"
 
-static uint64_t all_of(const struct instances *s)
-{
-    return s->n == INSTANCES_MAX ? UINT64_MAX : (1ull << s->n) - 1;
-}
-
-void session_tell_objects(const struct session *s, struct session_client *c)
-{
-    if (s->instances)
-        outbox_objects(c->outbox, s->instances->at, all_of(s->instances), s->looking);
-}
-
 /* Under the lock: what is news, and how many pictures are looked at, to all clients. */
-static void tell(struct session *s, uint64_t news, struct session_wakes *w)
+static void tell_all(struct session *s, uint64_t news, struct session_wakes *w)
 {
     for (int i = 0; i < s->n_clients; i++) {
-        outbox_objects(s->clients[i]->outbox, s->instances->at, news, s->looking);
+        outbox_objects(s->clients[i]->outbox, s->tracked->at, news, s->searching);
         w->cookies[w->n++] = s->clients[i]->cookie;
     }
 }
 
-void session_look_begin(struct session *s)
+void session_search_begin(struct session *s)
 {
     struct session_wakes w = {.n = 0};
 
-    pthread_mutex_lock(&s->lock);
-    s->looking++;
-    tell(s, 0, &w); /* nothing is due for it, so no client is woken */
-    pthread_mutex_unlock(&s->lock);
+    lock_take(&s->lock);
+    s->searching++;
+    tell_all(s, 0, &w); /* nothing is due for it, so no client is woken */
+    lock_give(&s->lock);
 }
 
-void session_look_end(struct session *s, const struct instances *now, uint64_t news)
+void session_search_end(struct session *s, const struct tracked_objects *now, uint64_t news)
 {
     struct session_wakes w = {.n = 0};
 
-    pthread_mutex_lock(&s->lock);
-    s->looking--;
+    lock_take(&s->lock);
+    s->searching--;
     if (now) {
-        uint64_t skipped = s->instances->n_skipped;
+        uint64_t skipped = s->tracked->n_skipped;
 
-        *s->instances = *now;
-        s->instances->n_skipped = skipped;
+        *s->tracked = *now;
+        s->tracked->n_skipped = skipped;
     }
-    tell(s, news, &w);
-    pthread_mutex_unlock(&s->lock);
+    tell_all(s, news, &w);
+    lock_give(&s->lock);
     session_wake(s, &w);
 }
 
-void session_look_skipped(struct session *s)
+void session_search_skipped(struct session *s)
 {
-    pthread_mutex_lock(&s->lock);
-    s->instances->n_skipped++;
-    pthread_mutex_unlock(&s->lock);
+    lock_take(&s->lock);
+    s->tracked->n_skipped++;
+    lock_give(&s->lock);
 }
 
-bool session_get_objects(struct session *s, struct instances *out)
+bool session_get_objects(struct session *s, struct tracked_objects *out)
 {
-    pthread_mutex_lock(&s->lock);
-    if (s->instances)
-        *out = *s->instances;
-    pthread_mutex_unlock(&s->lock);
-    return s->instances != NULL;
+    lock_take(&s->lock);
+    if (s->tracked)
+        *out = *s->tracked;
+    lock_give(&s->lock);
+    return s->tracked != NULL;
 }
 
-void session_set_objects(struct session *s, const struct instances *in)
+void session_set_objects(struct session *s, const struct tracked_objects *in)
 {
-    if (s->instances)
-        *s->instances = *in;
+    if (s->tracked)
+        *s->tracked = *in;
 }

@@ -2,7 +2,9 @@
 
 #include "daemon/clock.h"
 #include "daemon/session/pipeline.h"
-#include "daemon/work/tying.h"
+#include "daemon/session/session_ends.h"
+#include "daemon/session/session_sources.h"
+#include "daemon/work/loop_closure.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +18,7 @@ void closing_note(struct session *s)
     if (setup->kind->has_rounds && setup->kind->has_rounds(&setup->options) &&
         !session_work(s)->kept.is_whole)
         session_set_rounds(s, true);
-    if (tying_is_to_bundle(s))
+    if (loop_closure_is_to_bundle(s))
         session_set_bundle(s, true);
 }
 
@@ -32,7 +34,7 @@ bool closing_done(struct session *s)
     if (session_waits_for_rounds(s))
         session_work_kick_device(s);
     else if (session_waits_for_bundle(s))
-        tying_bundle(s);
+        loop_closure_bundle(s);
     else
         return true;
     return false;
@@ -63,7 +65,8 @@ struct queue_item *closing_take(struct session *s)
         c->blank = make_blank(s);
     if (!c->blank)
         return NULL;
-    memset(item, 0, sizeof(*item));
+    memset(item, 0, sizeof(*item)); /* a free one */
+    frame_state_move(&item->state, FRAME_EVENT_ROUND);
     item->received_us = clock_us();
     item->source = c->source;
     item->submap = k->kept.submap;
@@ -76,7 +79,7 @@ struct queue_item *closing_take(struct session *s)
     return item;
 }
 
-static void end(struct session *s)
+static void end_closing(struct session *s)
 {
     struct session_work *k = session_work(s);
 
@@ -86,13 +89,13 @@ static void end(struct session *s)
     session_set_rounds(s, false);
 }
 
-void closing_keep(struct session *s, bool more)
+void closing_keep(struct session *s, bool unfinished)
 {
     struct closing *c = &session_work(s)->closing;
 
     store_round(s);
-    if (!more && ++c->source >= session_n_sources(s))
-        end(s);
+    if (!unfinished && ++c->source >= session_n_sources(s))
+        end_closing(s);
 }
 
 void closing_give_up(struct session *s)

@@ -19,8 +19,8 @@
 #include "daemon/turn.h"
 
 struct worker;
-struct tying_part;
-struct recognising_part;
+struct loop_closure;
+struct object_search;
 
 /* A frame of the session on its way through the device, from the queue to its answer. A session has
  * one at a time, for its turn lasts until the job is done. The worker holds it until its device is
@@ -33,11 +33,11 @@ struct job {
         struct gpu_frame frame;
         struct gpu_pair pair;
     };
-    bool tie;               /* it is kept as a keyframe (tying.h) */
-    bool look;              /* objects are looked for in its depth (recognising.h) */
-    bool rest;              /* once more on the device, for what its result had no room for */
-    bool more;              /* finish() says: there is such a rest, or another round */
-    bool round;             /* no frame: a closing round (closing.h) */
+    bool tie;               /* it is kept as a keyframe (loop_closure.h) */
+    bool search;            /* objects are looked for in its depth (object_search.h) */
+    bool continues;         /* it was on the device, and goes there for the rest of its result */
+    bool unfinished;        /* finish() says: it has to go once more, or there is another round */
+    bool closing_round;     /* no frame (closing.h) */
     struct turn_entry turn; /* commit.h */
 };
 
@@ -45,6 +45,7 @@ struct job {
 struct session_work_ops {
     void (*turn_over)(struct session *s);
     void (*retire)(struct session *s);
+    void (*settle)(struct session *s); /* frame_end_settle() */
 };
 
 /* For which a session waits: for state on its device, or for that to be freed. */
@@ -59,6 +60,8 @@ struct closing {
 
 struct session_work {
     struct session *session;
+    const struct session_setup *setup; /* the session's, as its queue */
+    struct queue *queue;
     struct worker *worker;
     const struct session_work_ops *ops;
     struct turn *decode_turns, *device_turns;
@@ -70,13 +73,10 @@ struct session_work {
     struct store_work kept;      /* jpeg_w is 0 before the first good frame */
     struct gpu_session *device;  /* NULL before the first frame and after it was retired */
     struct gpu_session *leaving; /* what it was, until it is given back: worker_make.c */
-    /* was taken for the device and waits until that takes sideways pictures; `rest`: it was there
-     * and goes once more, before all else (job.rest) */
-    struct queue_item *held;
-    bool rest;
-    float *depth; /* [net_h][net_w]; NULL before the first frame whose depth is wanted */
-    struct tying_part *tying;             /* tying.h */
-    struct recognising_part *recognising; /* recognising.h */
+    struct queue_item *next; /* HELD or UNFINISHED: it goes before all else; NULL: the queue's */
+    float *depth;            /* [net_h][net_w]; NULL before the first frame whose depth is wanted */
+    struct loop_closure *loops;   /* loop_closure.h */
+    struct object_search *search; /* object_search.h */
     struct closing closing;
     struct job job;
 };
@@ -89,6 +89,9 @@ void session_work_kick_device(struct session *s);
 void session_work_due(struct session *s, bool due);
 /* The session's job has ended; its next turn may come. By the thread that ended it. */
 void session_work_turn_over(struct session *s);
+/* The frame that goes to the device next, taken; NULL if there is none. The worker's thread, and
+ * while device state is made, the thread that makes it. */
+struct queue_item *session_work_take_next(struct session_work *k);
 /* The session needs its device state no more, if store_may_rest() agrees. Before the last reference
  * goes, each session that ran must have been retired. Any thread. */
 void session_work_retire(struct session *s);
@@ -109,6 +112,10 @@ int session_work_see(const struct session_work *k, const struct queue_item *item
  * frame, and, of the first frame, which way is up. The worker's thread. */
 void session_work_put_inertial(const struct session_work *k, const struct queue_item *item,
                                struct gpu_frame *f);
+
+/* later_kind.hold, let_go of tasks whose ctx is a session: a reference to it. */
+void session_work_hold(void *session);
+void session_work_let_go(void *session);
 
 /* The session of an entry in decode_turns, in device_turns. */
 struct session *session_work_of_decoder(struct turn_entry *e);

@@ -18,8 +18,8 @@
 #include "daemon/work/session_work.h"
 
 struct commit;
-struct tying;
-struct recognising;
+struct later;
+struct objects;
 struct worker;
 
 typedef int worker_open_fn(struct gpu **g, const struct gpu_config *config, struct err *err);
@@ -31,10 +31,10 @@ struct worker_config {
     const struct models *models;
     struct metrics *metrics;
     struct commit *commit;
-    struct tying *tying;             /* NULL: worlds are not tied */
-    struct recognising *recognising; /* NULL: objects are not looked for */
-    struct store *store;             /* NULL: none; it hears of a lost device */
-    worker_open_fn *open;            /* NULL = gpu_open; tests put in a back end of their own */
+    struct later *later;     /* NULL: there is no slow work */
+    struct objects *objects; /* that sessions search for */
+    struct store *store;     /* NULL: none; it hears of a lost device */
+    worker_open_fn *open;    /* NULL = gpu_open; tests put in a back end of their own */
 };
 
 /* Opens the device on the new thread and waits for that. Returns what opening it says. */

@@ -6,6 +6,7 @@
  * answer, and JSON is JSON.
  */
 #include "api/server/http_gate.h"
+#include "api/server/pictures.h"
 #include "api/server/routes.h"
 #include "proto/json.h"
 #include "tests/support/fake_core.h"
@@ -22,7 +23,6 @@ static struct fake_core *core;
 static struct api_config config;
 static struct auth *auth, *strict;
 static struct pictures *pictures;
-static struct tasks *tasks;
 static sem_t resumed;
 
 static void need(int ok)
@@ -53,11 +53,6 @@ static void on_resume(void *held)
     need(sem_post(&resumed) == 0);
 }
 
-static void on_refuse(void *request, const char *why)
-{
-    answer_problem(request, PROBLEM_BUSY, "%s", why);
-}
-
 static void start_once(void)
 {
     static const char *const origins[] = {"https://app.example", NULL};
@@ -79,8 +74,7 @@ static void start_once(void)
     config.max_task_bytes = 16384;
     need(auth_open(&auth, &config, &err) == 0);
     need(sem_init(&resumed, 0, 0) == 0);
-    need(pictures_start(&pictures, &config, on_resume, &err) == 0);
-    need(tasks_start(&tasks, on_resume, on_refuse, &err) == 0);
+    need(pictures_new(&pictures, &config, &err) == 0);
     open_strict();
     memset(&options, 0,
            sizeof options); /* the first one: its id is always the same, and seeds name it */
@@ -174,16 +168,10 @@ static void serve(struct http_request *r, struct auth *by, char *text, const cha
         answer_problem(r, PROBLEM_TOO_LARGE, "%s", "");
     else
         r->route->handle(r);
-    if (r->task.waiting) {
-        tasks_hold(tasks, &r->task, r);
-        need(sem_wait(&resumed) == 0);
+    if (!r->waits)
         return;
-    }
-    if (!r->wait.waiting)
-        return;
-    pictures_hold(pictures, &r->wait, r);
+    answer_hold(r, r);
     need(sem_wait(&resumed) == 0);
-    r->route->handle(r);
 }
 
 static void one(struct auth *by, const uint8_t *data, size_t size)
@@ -196,13 +184,12 @@ static void one(struct auth *by, const uint8_t *data, size_t size)
     text[size] = '\0';
     memset(&r, 0, sizeof r);
     r.pictures = pictures;
-    r.tasks = tasks;
+    r.resume = on_resume;
     serve(&r, by, text, text + size);
     check_answer(&r);
     if (by == strict && r.route && r.route->right != AUTH_NONE)
         need(r.answer.status >= 400);
     answer_free(&r.answer);
-    pictures_unref(r.wait.picture);
     free(r.body);
     free(text);
 }

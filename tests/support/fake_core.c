@@ -1,4 +1,6 @@
 #include "tests/support/fake_core.h"
+
+#include "daemon/work/later.h"
 #include "tests/support/fake_core_make.h"
 #include "tests/support/fake_host.h"
 
@@ -52,6 +54,7 @@ struct fake_core {
     void (*wake)(void *edge, void *cookie);
     void *edge;
     uint8_t *message;
+    struct later *later;
 };
 
 static struct fake_core *fake(struct core *c)
@@ -326,6 +329,12 @@ static int depth(struct core *core, const char *id, float *buf, size_t cap, int 
     return 0;
 }
 
+static int task_new(struct core *core, struct later_task **t, const struct later_kind *kind,
+                    void *ctx, const char *owner, struct err *err)
+{
+    return later_new(fake(core)->later, t, kind, ctx, owner, err);
+}
+
 static enum api_health health(struct core *core, char why[API_TEXT_CAP])
 {
     strcpy(why, fake(core)->health == API_READY ? "" : "because");
@@ -523,7 +532,7 @@ struct fake_core *fake_core_new(int max_sessions)
     c->max_sessions = max_sessions;
     c->rows = calloc((size_t)max_sessions, sizeof *c->rows);
     c->message = calloc(1, MESSAGE_MAX);
-    if (!c->rows || !c->message)
+    if (!c->rows || !c->message || later_start(&c->later, NULL))
         abort();
     c->message[0] = DELTA_PUT;
     return c;
@@ -531,6 +540,7 @@ struct fake_core *fake_core_new(int max_sessions)
 
 void fake_core_free(struct fake_core **c)
 {
+    later_close(&(*c)->later);
     pthread_mutex_destroy(&(*c)->lock);
     free((*c)->rows);
     free((*c)->message);
@@ -584,6 +594,9 @@ const struct core_ops *fake_core_ops(void)
         .submap_place = submap_place,
         .trajectory = trajectory,
         .depth = depth,
+        .task_new = task_new,
+        .task_kick = later_kick,
+        .task_free = later_free,
         FAKE_HOST_OPS,
         .health = health,
         .metrics = metrics,

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "api/server/tasks.h"
+#include "api/server/http.h"
 #include "tests/support/edge.h"
 
 #include <pthread.h>
@@ -285,7 +285,7 @@ static void *enrol(void *arg)
     return (void *)status;
 }
 
-#define EACH (TASKS_OWNER_MAX + 1)
+#define EACH (HTTP_TASKS_OF_TOKEN + 1)
 
 /* While one is enrolled and others wait, other requests are answered. A token has half of the
  * places: of one more it is told to come again, another token's find theirs, and what has a place
@@ -299,7 +299,7 @@ static void nothing_waits(void **state)
     void *status;
     int enrolled = 0;
     (void)state;
-    assert_int_equal(2 * TASKS_OWNER_MAX, TASKS_MAX);
+    assert_int_equal(2 * HTTP_TASKS_OF_TOKEN, HTTP_TASKS_MAX);
     atomic_store(&turned_away, 0);
     atomic_store(&fake_objects_seen.hold, true);
     for (int i = 0; i < 2 * EACH; i++) {
@@ -319,7 +319,7 @@ static void nothing_waits(void **state)
         pthread_join(e[i].thread, &status);
         enrolled += (long)status == 201;
     }
-    assert_true(enrolled == TASKS_MAX && atomic_load(&turned_away) == 2);
+    assert_true(enrolled == HTTP_TASKS_MAX && atomic_load(&turned_away) == 2);
     a = edge_request(&edge, "POST", "/v1/objects", EDGE_INGEST, MUG); /* there is room again */
     assert_int_equal(a.status, 201);
     edge_answer_free(&a);

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "api/server/pictures.h"
+#include "daemon/work/later.h"
 #include "tests/support/edge.h"
 
 #include <semaphore.h>
@@ -141,7 +142,7 @@ static void a_token_has_so_many_made_at_once(void **state)
         s[i] = edge_session(&edge, "{\"preview\":true}");
     for (int i = 0; i < PICTURES_PER_TOKEN; i++)
         fds[i] = ask(&s[i], "");
-    wait_for(&made, 1);
+    wait_for(&made, LATER_THREADS);
     others_are_answered(); /* behind them: they have been looked at */
     a = edge_read(last = ask(&s[PICTURES_PER_TOKEN], ""), false);
     assert_int_equal(a.status, 503);
@@ -154,24 +155,30 @@ static void a_token_has_so_many_made_at_once(void **state)
         expect(fds[i], 200, "1");
 }
 
-/* A client that goes while it waits, and a session that is gone when its turn comes. */
+/* Clients that go while they wait, and a session that is gone when its turn comes. */
 static void askers_that_are_gone_cost_nothing(void **state)
 {
-    struct edge_session s = edge_session(&edge, "{\"preview\":true}");
-    char target[64];
-    int fd = ask(&s, ""), gone;
+    struct edge_session others[LATER_THREADS], s = edge_session(&edge, "{\"preview\":true}");
+    int fds[LATER_THREADS], gone;
     struct edge_answer a;
+    char target[64];
 
     (void)state;
-    wait_for(&made, 1);
+    for (int i = 0; i < LATER_THREADS; i++) {
+        others[i] = edge_session(&edge, "{\"preview\":true}");
+        fds[i] = ask(&others[i], "");
+    }
+    wait_for(&made, LATER_THREADS);
     gone = ask(&s, "?format=f32");
-    wait_for(&asked, 2);
+    wait_for(&asked, LATER_THREADS + 1);
     snprintf(target, sizeof target, "/v1/sessions/%s", s.id);
     a = edge_request(&edge, "DELETE", target, EDGE_ADMIN, NULL);
     assert_int_equal(a.status, 204);
     edge_answer_free(&a);
-    close(fd);
-    sem_post(&may);
+    for (int i = 0; i < LATER_THREADS; i++) {
+        close(fds[i]);
+        sem_post(&may);
+    }
     sem_post(&may);
     a = edge_read(gone, false);
     assert_int_equal(a.status, 404);

@@ -3,7 +3,7 @@
 #include "tests/support/store_rig.h"
 
 #include "daemon/core_internal.h"
-#include "daemon/work/tying_internal.h"
+#include "daemon/work/loop_closure_internal.h"
 #include "gpu/tie/small.h"
 #include "tests/support/stones.h"
 
@@ -62,21 +62,15 @@ static void read_path(struct rig *r, const char *id, struct session_pose path[WA
 static void put_keyframes(struct rig *r, const char *id)
 {
     struct session *s = registry_find(r->core->registry, id);
-    struct tying_part *p = session_work(s)->tying;
+    struct loop_closure *p = session_work(s)->loops;
     static struct session_pose path[WALK];
     struct ties *t;
     struct err err = {0};
     uint8_t *bytes = malloc(ties_state_bytes(KEYWALK));
-    bool idle = false;
     size_t len;
 
     assert_non_null(bytes);
-    while (!idle) {
-        usleep(500);
-        pthread_mutex_lock(&p->lock);
-        idle = p->n_seen == p->n_kept;
-        pthread_mutex_unlock(&p->lock);
-    }
+    later_settle(p->task);
     read_path(r, id, path);
     assert_int_equal(ties_new(&t, &err), 0);
     for (uint32_t k = 0; k < KEYWALK; k++) {
@@ -87,7 +81,7 @@ static void put_keyframes(struct rig *r, const char *id)
         key->world = 0;
     }
     assert_int_equal(ties_save(t, KEYWALK, bytes, ties_state_bytes(KEYWALK), &len, &err), 0);
-    assert_int_equal(tying_load(s, bytes, len, &err), 0);
+    assert_int_equal(loop_closure_load(s, bytes, len, &err), 0);
     ties_free(&t);
     free(bytes);
     session_unref(s);
@@ -383,32 +377,25 @@ static void keyframes_of_frames_in_a_row(void **state)
     struct session_options o = walk_options(SESSION_JOURNAL_OFF, false);
     static struct rig_client in;
     char id[API_ID_CAP];
-    struct tying_part *p;
+    struct loop_closure *p;
     struct session *s;
     struct rig r;
-    bool idle = false;
-    uint32_t n = 0;
 
     (void)state;
     rig_open(&r);
     rig_session(&r, &o, id);
     rig_connect(&r, &in, id, CONTROL_INGEST);
     s = registry_find(r.core->registry, id);
-    p = session_work(s)->tying;
+    p = session_work(s)->loops;
     for (int i = 0; i < WALK; i++) {
         send_frame(&r, &in, i, DRIFT);
         if (i % IN_A_ROW == IN_A_ROW - 1)
             rig_wait_acks(&in, i + 1);
     }
     rig_wait_acks(&in, WALK);
-    while (!idle) {
-        usleep(500);
-        pthread_mutex_lock(&p->lock);
-        idle = p->n_seen == p->n_kept;
-        n = p->n_kept;
-        pthread_mutex_unlock(&p->lock);
-    }
-    assert_in_range(n, TYING_WAITING, WALK);
+    later_settle(p->task);
+    assert_int_equal(p->n_seen, p->n_kept);
+    assert_in_range(p->n_kept, LOOP_CLOSURE_WAITING, WALK);
     session_unref(s);
     rig_disconnect(&in);
     rig_close(&r);

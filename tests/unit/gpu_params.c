@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "gpu/params_stages.h"
+#include "gpu/tuning.h"
 #include "gpu/views/views_params.h"
 
 static void test_rows(void **state)
@@ -18,7 +18,7 @@ static void test_rows(void **state)
     const struct params_stage *s;
 
     (void)state;
-    for (int i = 0; (s = params_stages_at(i)); i++)
+    for (int i = 0; (s = tuning_stage_at(i)); i++)
         for (int k = 0; k < s->n_rows; k++) {
             const struct params_row *r = &s->rows[k];
             if (!(r->standard >= r->min && r->standard <= r->max && r->max <= 1e12) ||
@@ -33,7 +33,7 @@ static void override_with(struct params_overrides *o, const char *name, const ch
 {
     struct err err = {0};
 
-    if (params_stages_override(o, "views", name, value, &err))
+    if (tuning_override(o, "views", name, value, &err))
         fail_msg("%s", err.text);
 }
 

@@ -1,0 +1,336 @@
+#include "daemon/session/tracked_objects.h"
+
+#include "proto/geom/pose.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define ENTRY_BYTES (2 * CONTROL_OBJECT_CAP + 4 * (3 + 7 + 6 + 2) + 16)
+
+/* ------------------------------------------------------------------------- places */
+
+static struct rigid pose_of(const struct control_object *o)
+{
+    struct rigid T;
+
+    if (pose_from_numbers(&T, o->pose, TRACKED_OBJECTS_MAX_M, NULL))
+        T = rigid_identity();
+    return T;
+}
+
+static struct vec3 middle_of(const struct rigid *T_wo, const float box[6])
+{
+    return rigid_apply(T_wo, vec3_make(0.5f * (box[0] + box[3]), 0.5f * (box[1] + box[4]),
+                                       0.5f * (box[2] + box[5])));
+}
+
+/* How far apart the middles may be of two sights of one thing. */
+static float reach_of(const float box[6])
+{
+    float half =
+        0.5f * sqrtf(vec3_norm2(vec3_make(box[3] - box[0], box[4] - box[1], box[5] - box[2])));
+
+    return half > TRACKED_OBJECTS_NEAR_M ? half : TRACKED_OBJECTS_NEAR_M;
+}
+
+static bool may_be(const struct control_object *o, const struct tracked_objects_search *look,
+                   const struct tracked_objects_detection *sight)
+{
+    return o->submap == look->submap && strcmp(o->object, sight->object) == 0;
+}
+
+/* The thing that stands nearest to the sight and is not of `taken`; -1: none is near. */
+static int nearest(const struct tracked_objects *s, const struct tracked_objects_search *look,
+                   const struct tracked_objects_detection *sight, uint64_t taken)
+{
+    struct vec3 here = middle_of(&sight->T_wo, sight->box);
+    float least = reach_of(sight->box) * reach_of(sight->box);
+    int found = -1;
+
+    for (int i = 0; i < s->n; i++) {
+        struct rigid T = pose_of(&s->at[i]);
+        float d2 = vec3_norm2(vec3_sub(middle_of(&T, s->at[i].box), here));
+
+        if (taken >> i & 1 || !may_be(&s->at[i], look, sight) || !(d2 < least))
+            continue;
+        least = d2;
+        found = i;
+    }
+    return found;
+}
+
+/* ------------------------------------------------------------------------- changes */
+
+static void remember(struct tracked_objects *s, const struct control_object *o)
+{
+    s->history[s->n_history++ % TRACKED_OBJECTS_HISTORY] = *o;
+}
+
+static void take(struct tracked_objects *s, int i, enum control_object_state state,
+                 const struct tracked_objects_search *look,
+                 const struct tracked_objects_detection *sight)
+{
+    struct control_object *o = &s->at[i];
+
+    o->state = state;
+    o->submap = look->submap;
+    pose_numbers(o->pose, &sight->T_wo);
+    memcpy(o->box, sight->box, sizeof o->box);
+    o->score = sight->score;
+    o->support = sight->support;
+    o->seq = look->seq;
+    o->revision = look->revision;
+    s->misses[i] = 0;
+}
+
+/* A place for a new thing: behind the others, or that of the thing which was lost first; -1: all
+ * are taken by things that are there. */
+static int place_for_new(struct tracked_objects *s, uint64_t taken)
+{
+    int found = -1;
+
+    if (s->n < TRACKED_OBJECTS_MAX)
+        return s->n++;
+    for (int i = 0; i < s->n; i++)
+        if (!(taken >> i & 1) && s->at[i].state == CONTROL_OBJECT_LOST &&
+            (found < 0 || s->at[i].id < s->at[found].id))
+            found = i;
+    return found;
+}
+
+/* The one thing of the sight's object that is not where it was; -1: none is, or several are. */
+static int missing(const struct tracked_objects *s, const struct tracked_objects_search *look,
+                   const struct tracked_objects_detection *sight, uint64_t taken, uint64_t gone)
+{
+    int found = -1;
+
+    for (int i = 0; i < s->n; i++) {
+        if (taken >> i & 1 || !may_be(&s->at[i], look, sight) ||
+            !(gone >> i & 1 || s->at[i].state == CONTROL_OBJECT_LOST))
+            continue;
+        if (found >= 0)
+            return -1;
+        found = i;
+    }
+    return found;
+}
+
+/* Sights of one object that stand where no thing of it was. */
+static int count_new(const struct tracked_objects_search *look, const char *object, uint64_t old)
+{
+    int n = 0;
+
+    for (int k = 0; k < look->n; k++)
+        n += !(old >> k & 1) && strcmp(look->at[k].object, object) == 0;
+    return n;
+}
+
+/* A sight where no thing was. Returns the mask of its entry. */
+static uint64_t take_new(struct tracked_objects *s, const struct tracked_objects_search *look,
+                         int k, uint64_t old, uint64_t taken, uint64_t gone)
+{
+    const struct tracked_objects_detection *sight = &look->at[k];
+    int i = count_new(look, sight->object, old) == 1 ? missing(s, look, sight, taken, gone) : -1;
+
+    if (i >= 0) {
+        take(s, i, CONTROL_OBJECT_SEEN, look, sight);
+    } else {
+        i = place_for_new(s, taken);
+        if (i < 0)
+            return 0;
+        s->at[i] = (struct control_object){.id = ++s->last_id};
+        snprintf(s->at[i].object, CONTROL_OBJECT_CAP, "%s", sight->object);
+        snprintf(s->at[i].class_name, CONTROL_OBJECT_CAP, "%s", sight->class_name);
+        take(s, i, CONTROL_OBJECT_NEW, look, sight);
+    }
+    remember(s, &s->at[i]);
+    return 1ull << i;
+}
+
+/* Things that the picture shows at their places. Returns the mask of their entries; *old: of the
+ * sights that they are. */
+static uint64_t take_near(struct tracked_objects *s, const struct tracked_objects_search *look,
+                          uint64_t *old)
+{
+    uint64_t taken = 0;
+
+    for (int k = 0; k < look->n; k++) {
+        int i = nearest(s, look, &look->at[k], taken);
+        bool back = i >= 0 && s->at[i].state == CONTROL_OBJECT_LOST;
+
+        if (i < 0)
+            continue;
+        take(s, i, CONTROL_OBJECT_SEEN, look, &look->at[k]);
+        if (back)
+            remember(s, &s->at[i]);
+        taken |= 1ull << i;
+        *old |= 1ull << k;
+    }
+    return taken;
+}
+
+/* Things that were not found: which of them are gone from where they were. */
+static uint64_t find_gone(struct tracked_objects *s, const struct tracked_objects_search *look,
+                          uint64_t taken)
+{
+    uint64_t gone = 0;
+
+    for (int i = 0; i < s->n; i++) {
+        struct rigid T = pose_of(&s->at[i]);
+        enum tracked_objects_visibility view;
+
+        if (taken >> i & 1 || s->at[i].submap != look->submap ||
+            s->at[i].state == CONTROL_OBJECT_LOST)
+            continue;
+        view = look->view(look->ctx, s->at[i].object, &T);
+        if (view == TRACKED_OBJECTS_GONE)
+            gone |= 1ull << i;
+        else if (view == TRACKED_OBJECTS_THERE)
+            s->misses[i] = 0;
+    }
+    return gone;
+}
+
+uint64_t tracked_objects_update(struct tracked_objects *s,
+                                const struct tracked_objects_search *look)
+{
+    uint64_t old = 0, taken = take_near(s, look, &old), gone = find_gone(s, look, taken);
+
+    for (int k = 0; k < look->n && k < TRACKED_OBJECTS_MAX; k++)
+        if (!(old >> k & 1))
+            taken |= take_new(s, look, k, old, taken, gone);
+    for (int i = 0; i < s->n; i++) {
+        if (!(gone >> i & 1) || taken >> i & 1 || ++s->misses[i] < TRACKED_OBJECTS_MISSES)
+            continue;
+        s->misses[i] = 0;
+        s->at[i].state = CONTROL_OBJECT_LOST;
+        s->at[i].seq = look->seq;
+        s->at[i].revision = look->revision;
+        remember(s, &s->at[i]);
+        taken |= 1ull << i;
+    }
+    return taken;
+}
+
+/* ------------------------------------------------------------------------- as bytes */
+
+static int n_kept(const struct tracked_objects *s)
+{
+    return s->n_history < TRACKED_OBJECTS_HISTORY ? (int)s->n_history : TRACKED_OBJECTS_HISTORY;
+}
+
+/* Change i of those that are kept, the oldest first. */
+static size_t slot_of(const struct tracked_objects *s, int i)
+{
+    return (size_t)((s->n_history - (uint64_t)(n_kept(s) - i)) % TRACKED_OBJECTS_HISTORY);
+}
+
+int tracked_objects_history(const struct tracked_objects *s, struct control_object *list)
+{
+    for (int i = 0; i < n_kept(s); i++)
+        list[i] = s->history[slot_of(s, i)];
+    return n_kept(s);
+}
+
+size_t tracked_objects_bytes(const struct tracked_objects *s)
+{
+    return 32 + (size_t)s->n * (ENTRY_BYTES + 4) + (size_t)n_kept(s) * ENTRY_BYTES;
+}
+
+static void put_name(struct bytes_writer *w, const char name[CONTROL_OBJECT_CAP])
+{
+    for (int i = 0; i < CONTROL_OBJECT_CAP; i++)
+        bytes_put_u8(w, (uint8_t)name[i]);
+}
+
+static void get_name(struct bytes_reader *r, char name[CONTROL_OBJECT_CAP])
+{
+    const uint8_t *bytes = bytes_get_span(r, CONTROL_OBJECT_CAP);
+
+    if (bytes)
+        memcpy(name, bytes, CONTROL_OBJECT_CAP - 1);
+}
+
+static void put_entry(struct bytes_writer *w, const struct control_object *o)
+{
+    bytes_put_u32(w, o->id);
+    put_name(w, o->object);
+    put_name(w, o->class_name);
+    bytes_put_u32(w, (uint32_t)o->state);
+    bytes_put_u32(w, o->submap);
+    for (int i = 0; i < 7; i++)
+        bytes_put_f32(w, o->pose[i]);
+    for (int i = 0; i < 6; i++)
+        bytes_put_f32(w, o->box[i]);
+    bytes_put_f32(w, o->score);
+    bytes_put_f32(w, o->support);
+    bytes_put_u64(w, o->seq);
+    bytes_put_u64(w, o->revision);
+}
+
+/* Returns false where it is no thing. */
+static bool get_entry(struct bytes_reader *r, struct control_object *o)
+{
+    bool finite = true;
+    struct rigid T;
+
+    memset(o, 0, sizeof *o);
+    o->id = bytes_get_u32(r);
+    get_name(r, o->object);
+    get_name(r, o->class_name);
+    o->state = (enum control_object_state)bytes_get_u32(r);
+    o->submap = bytes_get_u32(r);
+    for (int i = 0; i < 7; i++)
+        o->pose[i] = bytes_get_f32(r);
+    for (int i = 0; i < 6; i++)
+        finite &= isfinite(o->box[i] = bytes_get_f32(r)) != 0;
+    finite &= isfinite(o->score = bytes_get_f32(r)) != 0;
+    finite &= isfinite(o->support = bytes_get_f32(r)) != 0;
+    o->seq = bytes_get_u64(r);
+    o->revision = bytes_get_u64(r);
+    return !r->bad && finite && o->state <= CONTROL_OBJECT_LOST && o->object[0] &&
+           o->seq <= INT64_MAX && o->revision <= INT64_MAX &&
+           pose_from_numbers(&T, o->pose, TRACKED_OBJECTS_MAX_M, NULL) == 0;
+}
+
+void tracked_objects_put(struct bytes_writer *w, const struct tracked_objects *s)
+{
+    bytes_put_u64(w, s->n_searched);
+    bytes_put_u64(w, s->n_skipped);
+    bytes_put_u32(w, s->last_id);
+    bytes_put_u32(w, (uint32_t)s->n);
+    bytes_put_u64(w, s->n_history);
+    for (int i = 0; i < s->n; i++) {
+        put_entry(w, &s->at[i]);
+        bytes_put_u32(w, s->misses[i]);
+    }
+    for (int i = 0; i < n_kept(s); i++)
+        put_entry(w, &s->history[slot_of(s, i)]);
+}
+
+int tracked_objects_get(struct tracked_objects *s, struct bytes_reader *r, struct err *err)
+{
+    uint32_t n;
+    bool good = true;
+
+    memset(s, 0, sizeof *s);
+    s->n_searched = bytes_get_u64(r);
+    s->n_skipped = bytes_get_u64(r);
+    s->last_id = bytes_get_u32(r);
+    n = bytes_get_u32(r);
+    s->n_history = bytes_get_u64(r);
+    good = !r->bad && n <= TRACKED_OBJECTS_MAX && s->last_id <= INT32_MAX &&
+           s->n_history <= INT64_MAX && s->n_searched <= INT64_MAX && s->n_skipped <= INT64_MAX;
+    for (uint32_t i = 0; good && i < n; i++) {
+        good = get_entry(r, &s->at[i]) && s->at[i].id > 0 && s->at[i].id <= s->last_id;
+        s->misses[i] = (uint8_t)(bytes_get_u32(r) % TRACKED_OBJECTS_MISSES);
+        s->n++;
+    }
+    for (int i = 0; good && i < n_kept(s); i++)
+        good = get_entry(r, &s->history[slot_of(s, i)]);
+    if (good && !r->bad)
+        return 0;
+    memset(s, 0, sizeof *s);
+    return err_set(err, ERR_INPUT, "these are no recognised objects");
+}

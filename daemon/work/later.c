@@ -1,0 +1,285 @@
+#include "daemon/work/later.h"
+
+#include "daemon/clock.h"
+#include "daemon/turn.h"
+#include "proto/lock.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NICE 10
+
+struct later_task {
+    struct later *later;
+    const struct later_kind *kind;
+    void *ctx;
+    char owner[API_NAME_CAP + API_ID_CAP];
+    struct turn_entry turn;
+    atomic_bool cancelled;
+    struct later_task *next;   /* of all tasks */
+    struct later_task *parked; /* behind it, of those that wait for a long slice to end */
+    int n_held;                /* hold() without its let_go() */
+};
+
+struct later {
+    struct turn_pool pool;
+    void *room[LATER_THREADS];
+    _Atomic(const char *) serving[LATER_THREADS]; /* name of a kind; NULL = none */
+    atomic_bool stopped;
+    struct lock lock; /* of what follows, and of the last three members of tasks */
+    pthread_cond_t idle;
+    struct later_task *first, *parked;
+    int n_long; /* slices that run */
+};
+
+/* ------------------------------------------------------------------------- holding on */
+
+static void task_hold(struct later_task *t)
+{
+    lock_take(&t->later->lock);
+    t->n_held++;
+    lock_give(&t->later->lock);
+    if (t->kind->hold)
+        t->kind->hold(t->ctx);
+}
+
+/* let_go() may free the task, which is then gone afterwards. */
+static _Thread_local struct later_task *leaving;
+
+static void task_let_go(struct later_task *t)
+{
+    struct later_task *outer = leaving;
+    struct later *l = t->later;
+
+    leaving = t;
+    if (t->kind->let_go)
+        t->kind->let_go(t->ctx);
+    if (leaving == t) {
+        lock_take(&l->lock);
+        t->n_held--;
+        pthread_cond_broadcast(&l->idle);
+        lock_give(&l->lock);
+    }
+    leaving = outer;
+}
+
+static void task_end(struct later_task *t, bool complete)
+{
+    if (!complete && t->kind->abandon)
+        t->kind->abandon(t->ctx);
+    task_let_go(t);
+}
+
+/* ------------------------------------------------------------------------- slices */
+
+/* May its slice run now? Else it is parked, still this thread's in the eyes of the turns. */
+static bool long_begin(struct later *l, struct later_task *t)
+{
+    struct later_task **end = &l->parked;
+    bool may;
+
+    if (!t->kind->is_long)
+        return true;
+    lock_take(&l->lock);
+    may = l->n_long < LATER_LONG;
+    if (may) {
+        l->n_long++;
+    } else {
+        while (*end)
+            end = &(*end)->parked;
+        t->parked = NULL;
+        *end = t;
+    }
+    lock_give(&l->lock);
+    return may;
+}
+
+/* Takes a parked task back into the turns; `ran`: a long slice has ended. Returns whether there was
+ * one. */
+static bool long_end(struct later *l, bool ran)
+{
+    struct later_task *t;
+
+    lock_take(&l->lock);
+    l->n_long -= ran;
+    t = l->parked;
+    if (t)
+        l->parked = t->parked;
+    lock_give(&l->lock);
+    if (t && turn_done(l->pool.turns, &t->turn, true))
+        task_end(t, false);
+    return t != NULL;
+}
+
+static void later_serve(void *ctx, int thread, struct turn_entry *e)
+{
+    struct later_task *t = e ? CONTAINER_OF(e, struct later_task, turn) : NULL;
+    struct later *l = ctx;
+    uint64_t began_us = clock_us();
+    bool more = true, is_long;
+
+    if (!t || !long_begin(l, t))
+        return;
+    is_long = t->kind->is_long;
+    atomic_store(&l->serving[thread], t->kind->name);
+    atomic_store(&l->pool.threads[thread].alive_us,
+                 began_us + (uint64_t)t->kind->patience_s * 1000000u);
+    if (!atomic_load(&t->cancelled))
+        more = t->kind->run(t->ctx, l->room[thread]);
+    atomic_store(&l->serving[thread], NULL);
+    turn_charge(l->pool.turns, e, clock_us() - began_us);
+    if (turn_done(l->pool.turns, e, more && !atomic_load(&t->cancelled)))
+        task_end(t, !more);
+    if (is_long)
+        (void)long_end(l, true);
+}
+
+void later_kick(struct later_task *t)
+{
+    task_hold(t);
+    if (!turn_kick(t->later->pool.turns, &t->turn)) /* it is known already, or no thread is left */
+        task_end(t, !atomic_load(&t->later->stopped));
+}
+
+/* ------------------------------------------------------------------------- lives */
+
+static int count(const struct later *l, const struct later_kind *kind, const char *owner)
+{
+    int n = 0;
+
+    for (const struct later_task *t = l->first; t; t = t->next)
+        n += t->kind == kind && (!owner || strcmp(t->owner, owner) == 0);
+    return n;
+}
+
+int later_new(struct later *l, struct later_task **task, const struct later_kind *kind, void *ctx,
+              const char *owner, struct err *err)
+{
+    struct later_task *t = calloc(1, sizeof(*t));
+    int rc = 0;
+
+    *task = NULL;
+    if (!t)
+        return err_set(err, ERR_MEMORY, "no memory for more %s", kind->name);
+    t->later = l;
+    t->kind = kind;
+    t->ctx = ctx;
+    snprintf(t->owner, sizeof(t->owner), "%s", owner ? owner : "");
+    lock_take(&l->lock);
+    if (atomic_load(&l->stopped))
+        rc = err_set(err, ERR_BUSY, "the server is stopping");
+    else if ((kind->most && count(l, kind, NULL) >= kind->most) ||
+             (kind->most_of_owner && count(l, kind, t->owner) >= kind->most_of_owner))
+        rc = err_set(err, ERR_BUSY, "other %s are being worked on", kind->name);
+    if (rc == 0) {
+        t->next = l->first;
+        l->first = t;
+    }
+    lock_give(&l->lock);
+    if (rc)
+        free(t);
+    else
+        *task = t;
+    return rc;
+}
+
+/* `own`: holds of the calling thread */
+static void task_settle(struct later_task *t, int own)
+{
+    while (t->n_held > own)
+        lock_wait(&t->later->lock, &t->later->idle);
+}
+
+void later_settle(struct later_task *t)
+{
+    lock_take(&t->later->lock);
+    task_settle(t, 0);
+    lock_give(&t->later->lock);
+}
+
+void later_free(struct later_task **task)
+{
+    struct later_task *t = *task, **at;
+
+    if (!t)
+        return;
+    atomic_store(&t->cancelled, true);
+    lock_take(&t->later->lock);
+    task_settle(t, t == leaving);
+    for (at = &t->later->first; *at != t; at = &(*at)->next)
+        ;
+    *at = t->next;
+    lock_give(&t->later->lock);
+    if (t == leaving)
+        leaving = NULL;
+    free(t);
+    *task = NULL;
+}
+
+int later_start(struct later **later, struct err *err)
+{
+    struct later *l = calloc(1, sizeof(*l));
+    int rc = 0;
+
+    *later = l;
+    if (!l)
+        return err_set(err, ERR_MEMORY, "no memory for slow work");
+    lock_init(&l->lock, LOCK_LATER);
+    pthread_cond_init(&l->idle, NULL);
+    l->pool.nice = NICE;
+    for (int i = 0; i < LATER_THREADS && rc == 0; i++)
+        if (!(l->room[i] = malloc(LATER_ROOM_BYTES)))
+            rc = err_set(err, ERR_MEMORY, "no memory for slow work");
+    if (rc == 0)
+        rc = turn_pool_start(&l->pool, LATER_THREADS, "later", later_serve, l, err);
+    if (rc)
+        later_close(later);
+    return rc;
+}
+
+void later_stop(struct later *l)
+{
+    struct turn_entry *e;
+
+    atomic_store(&l->stopped, true);
+    turn_pool_stop(&l->pool);
+    while (l->pool.turns && (e = turn_drop(l->pool.turns)))
+        task_end(CONTAINER_OF(e, struct later_task, turn), false);
+    while (long_end(l, false))
+        ;
+}
+
+void later_close(struct later **later)
+{
+    struct later *l = *later;
+
+    if (!l)
+        return;
+    later_stop(l);
+    turn_pool_free(&l->pool);
+    for (int i = 0; i < LATER_THREADS; i++)
+        free(l->room[i]);
+    pthread_cond_destroy(&l->idle);
+    lock_destroy(&l->lock);
+    free(l);
+    *later = NULL;
+}
+
+uint64_t later_alive_us(const struct later *l, const char **what)
+{
+    uint64_t oldest_us = UINT64_MAX;
+    const char *name;
+
+    *what = "later";
+    for (int i = 0; i < l->pool.n; i++) {
+        uint64_t alive_us = atomic_load(&l->pool.threads[i].alive_us);
+
+        if (alive_us >= oldest_us)
+            continue;
+        oldest_us = alive_us;
+        name = atomic_load(&l->serving[i]);
+        *what = name ? name : "later";
+    }
+    return oldest_us;
+}

@@ -1,0 +1,55 @@
+/*
+ * later.h - one pool for all work that no frame and no edge may wait for
+ *
+ * Its threads have nice 10, and serve tasks (struct later_kind of api.h) slice by slice: keyframes
+ * that are compared, bundles, pictures that are searched for objects, enrolments, depth maps.
+ * Order:   one task's slices run one after the other. Of several tasks the one runs that has had
+ *          the least time (turn.h), so each of n has the n-th part of the threads
+ * Starve:  slices take 0.7 s at most, but for those of a kind that is_long. Of these LATER_LONG run
+ *          at once, and the others leave their thread to other tasks: an enrolment of ten seconds
+ *          takes one thread of three, and keeps others' ties waiting for a slice at most
+ * Budget:  most, most_of_owner of a kind: later_new() refuses what is beyond them
+ * Watch:   a slice that takes longer than its kind's patience makes the pool look dead to the
+ *          watchdog: later_alive_us()
+ * Save:    a task's owner saves its state (store_ops); later_settle() and turn.h's order say when
+ *          none changes
+ * Threads: any. One mutex; nothing else is locked under it
+ */
+#ifndef RECOND_DAEMON_LATER_H
+#define RECOND_DAEMON_LATER_H
+
+#include "api/api.h"
+
+#define LATER_THREADS 3
+#define LATER_LONG 1
+#define LATER_ROOM_BYTES (2 << 20) /* scratch of a slice */
+
+struct later;
+
+MUST_CHECK int later_start(struct later **l, struct err *err);
+/* Slices that run end; the others, and those that come later, are abandoned. */
+void later_stop(struct later *l);
+/* When all its tasks are freed. */
+void later_close(struct later **l);
+
+/*
+ * later_new - a task that has no work yet
+ *
+ * In:      kind, and ctx of its functions: they stay as they are until the task is freed; owner:
+ *          a name that its bounds count by, copied; NULL where it has none
+ * Returns: 0; ERR_BUSY: the bounds, or it was stopped; ERR_MEMORY
+ */
+MUST_CHECK int later_new(struct later *l, struct later_task **t, const struct later_kind *kind,
+                         void *ctx, const char *owner, struct err *err);
+/* It has work: its slices follow until one says that there are no more, and one at least. */
+void later_kick(struct later_task *t);
+/* Waits until no slice of it runs, or is to come. Not by its own slices. */
+void later_settle(struct later_task *t);
+/* Slices that are left are abandoned; later_settle(). Also from let_go(). */
+void later_free(struct later_task **t);
+
+/* clock_us() of the sign of life that lies back longest; *what: the kind of the slice that leaves
+ * none. Ahead of now while a slice runs that has patience. */
+uint64_t later_alive_us(const struct later *l, const char **what);
+
+#endif

@@ -1,0 +1,487 @@
+#include "daemon/work/loop_closure_internal.h"
+
+#include "daemon/log.h"
+#include "daemon/session/places.h"
+#include "daemon/session/session_ends.h"
+#include "daemon/session/session_info.h"
+#include "daemon/session/session_sources.h"
+#include "daemon/session/session_submaps.h"
+#include "gpu/tie/small.h"
+#include "proto/geom/pose.h"
+#include "proto/section.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A keyframe is one that moved or turned so far from the world's last one. The first few of a world
+ * come sooner: a world has to be tied before it can be seen. */
+#define APART_M 0.1f
+#define APART_RAD 0.12f
+#define SOON 3
+#define SOON_SHARE 0.2f
+/* From each of these numbers of keyframes on they stand twice as far apart, and the last quarter is
+ * for worlds that have few. */
+#define WIDER 128
+#define FEW 24
+#define FOR_FEW (TIES_KEYFRAMES / 4)
+/* What is claimed of a world that began with a jump: that it may lie anywhere near. */
+#define JUMP_M 1.0
+#define JUMP_RAD 0.5
+/* And of one that was cut off: what the path through a world errs by, of its length. */
+#define CUT_M 0.02
+#define CUT_RAD 0.002
+#define JUDGED_MOST 60 /* moves by which a convention is found, or is not looked for any more */
+/* Clients are told of a world again that moved by more. */
+#define MOVED_M 0.002f
+#define MOVED_RAD 0.001f
+
+/* Are its worlds tied? */
+static bool has_ties(const struct session_options *o)
+{
+    return o->kind == SESSION_MONO && o->ties == SESSION_TIES_ON &&
+           o->pose_source == SESSION_POSE_DEVICE;
+}
+
+static bool keeps_keyframes(const struct session_options *o)
+{
+    return has_ties(o) || (o->kind == SESSION_MONO && o->bundle == SESSION_BUNDLE_ON);
+}
+
+/* ------------------------------------------------------------------------- keyframes */
+
+static float angle(const struct rigid *a, const struct rigid *b)
+{
+    float trace = 0;
+
+    for (int i = 0; i < 9; i++)
+        trace += a->r[i] * b->r[i];
+    return acosf(fmaxf(-1, fminf(1, 0.5f * (trace - 1))));
+}
+
+/* Is its depth that of another camera than the picture is of (lens.h)? */
+static bool is_mapped(const struct job *job)
+{
+    const struct queue_item *item = job->item;
+    int w, h;
+
+    session_get_net(job->session, &w, &h);
+    return lens_map_make(&item->frame.lens, item->K, item->width, item->height, w, h).mapped != 0;
+}
+
+/* The frame's pose or, where it is not known yet, the one before it. */
+static const struct rigid *pose_of(struct rigid *room, const struct job *job)
+{
+    struct session_pose last;
+
+    if (session_setup(job->session)->options.pose_source == SESSION_POSE_DEVICE)
+        return &job->item->frame.T_wc;
+    *room = trajectory_last(session_trajectory(job->session), &last) ? last.T_wc : rigid_identity();
+    return room;
+}
+
+bool loop_closure_wants(struct job *job)
+{
+    struct loop_closure *p = session_work(job->session)->loops;
+    const struct loop_closure_world *w;
+    const struct rigid *T;
+    struct rigid room;
+    float far = 1;
+
+    if (!p || job->item->submap >= API_SUBMAPS_MAX)
+        return false;
+    if (p->n - atomic_load(&p->n_seen) >= LOOP_CLOSURE_WAITING || is_mapped(job))
+        return false;
+    w = &p->worlds[job->item->submap];
+    if (p->n >= (w->n < FEW ? TIES_KEYFRAMES : TIES_KEYFRAMES - FOR_FEW))
+        return false;
+    if (w->n < SOON)
+        far = SOON_SHARE;
+    else if (w->n >= FEW)
+        for (uint32_t n = WIDER; n <= p->n; n += WIDER / 2)
+            far *= 2;
+    T = pose_of(&room, job);
+    return w->n == 0 ||
+           vec3_norm2(vec3_make(T->t[0] - w->last.t[0], T->t[1] - w->last.t[1],
+                                T->t[2] - w->last.t[2])) > far * far * APART_M * APART_M ||
+           angle(T, &w->last) > fminf(far, 4) * APART_RAD;
+}
+
+/* Room for a keyframe's grey picture and depth. */
+static bool make_room(struct loop_closure_waiting *w, size_t pixels)
+{
+    if (!w->grey)
+        w->grey = malloc(DESCRIBE_PIXELS);
+    if (w->pixels < pixels) {
+        free(w->depth);
+        w->depth = malloc(pixels * sizeof(*w->depth));
+        w->pixels = w->depth ? pixels : 0;
+    }
+    return w->grey && w->depth;
+}
+
+void loop_closure_keep(struct job *job)
+{
+    struct loop_closure *p = session_work(job->session)->loops;
+    struct loop_closure_waiting *k = &p->waiting[p->n % LOOP_CLOSURE_WAITING];
+    struct loop_closure_world *w = &p->worlds[job->item->submap];
+    struct describe_picture *picture = &k->picture;
+
+    *picture = (struct describe_picture){
+        .width = job->frame.width, .height = job->frame.height, .K = job->frame.K};
+    session_get_net(job->session, &picture->depth_w, &picture->depth_h);
+    if (!job->frame.depth_out || !make_room(k, (size_t)picture->depth_w * (size_t)picture->depth_h))
+        return;
+    describe_grey(picture, k->grey, job->frame.rgb);
+    memcpy(k->depth, job->frame.depth_out,
+           (size_t)picture->depth_w * (size_t)picture->depth_h * sizeof(*k->depth));
+    picture->depth = k->depth;
+    k->world = job->item->submap;
+    k->cut = job->item->cut;
+    k->T_wc = job->frame.result.T_wc;
+    w->last = k->T_wc;
+    w->n++;
+    atomic_store(&p->n_kept, ++p->n);
+    later_kick(p->task);
+}
+
+/* ------------------------------------------------------------------------- ties */
+
+/* A world that begins with a jump or a cut lies where its poses have it: near that which it jumped
+ * from, or as its path goes on. */
+static bool claim(struct loop_closure *p, const struct loop_closure_waiting *k)
+{
+    int64_t parent = p->worlds[k->world].claimed ? -1 : session_world_before(p->session, k->world);
+    double length = (double)session_setup(p->session)->options.submap_m;
+
+    p->worlds[k->world].claimed = true;
+    if (parent < 0)
+        return false;
+    ties_claim(p->ties, &(struct ties_claim){.world = k->world,
+                                             .parent = (uint32_t)parent,
+                                             .T_wc = k->T_wc,
+                                             .sigma_m = k->cut ? CUT_M * length : JUMP_M,
+                                             .sigma_rad = k->cut ? CUT_RAD * length : JUMP_RAD,
+                                             .cut = k->cut});
+    return true;
+}
+
+static bool moved(const struct api_submap *at, const struct rigid *T)
+{
+    struct rigid was;
+
+    if (!at->placed || pose_from_numbers(&was, at->pose, PLACES_MAX_M, NULL))
+        return true;
+    return angle(&was, T) > MOVED_RAD ||
+           vec3_norm2(vec3_make(was.t[0] - T->t[0], was.t[1] - T->t[1], was.t[2] - T->t[2])) >
+               MOVED_M * MOVED_M;
+}
+
+/* Worlds that lie elsewhere now, or somewhere at last. */
+static void place_all(struct loop_closure *p, int n)
+{
+    struct places places = {.told = {false}};
+    struct err err = {0};
+    struct rigid T;
+    int n_moved = 0;
+
+    for (int i = 0; i < n; i++) {
+        const struct api_submap *at = &p->list[i];
+        const struct ties_place *place = &p->places[at->submap];
+
+        if (!place->known || place->fixed)
+            continue;
+        small_to(&T, &place->T);
+        if (!moved(at, &T))
+            continue;
+        pose_numbers(places.pose[at->submap], &T);
+        places.told[at->submap] = p->worlds[at->submap].mine = true;
+        n_moved++;
+        if (!at->placed)
+            LOG_AT(LOG_INFO, "session %s: submap %u is tied to its world", session_id(p->session),
+                   (unsigned)at->submap);
+    }
+    if (!n_moved)
+        return;
+    session_tie_places(p->session, &places);
+    if (store_session_write(p->session, &err))
+        LOG_AT(LOG_WARNING, "session %s: places of submaps are not on the disk: %s",
+               session_id(p->session), err.text);
+    else
+        session_tell_places(p->session, &places);
+}
+
+/* p->places and p->list: where worlds lie so far; those that ties placed are fixed if all_fixed.
+ * Returns how many there are. */
+static int find_places(struct loop_closure *p, bool all_fixed)
+{
+    int n = session_submaps(p->session, p->list);
+
+    memset(p->places, 0, sizeof(p->places));
+    for (int i = 0; i < TIES_WORLDS; i++)
+        p->places[i].T = sim3_identity();
+    p->places[0].fixed = true;
+    for (int i = 0; i < n; i++) {
+        const struct api_submap *at = &p->list[i];
+        struct ties_place *place = &p->places[at->submap];
+        struct rigid T;
+
+        place->fixed = at->submap == 0 ||
+                       (at->placed && (all_fixed || !at->tied || !p->worlds[at->submap].mine));
+        if (place->fixed && pose_from_numbers(&T, at->pose, PLACES_MAX_M, NULL) == 0)
+            small_from(&place->T, &T);
+    }
+    return n;
+}
+
+static void solve(struct loop_closure *p)
+{
+    int n = find_places(p, false);
+    struct err err = {0};
+
+    if (ties_solve(p->ties, p->places, &err))
+        LOG_AT(LOG_WARNING, "session %s: %s", session_id(p->session), err.text);
+    else
+        place_all(p, n);
+}
+
+/* The world that began the chain of jumps and cuts that this one is of. */
+static uint32_t root_of(struct session *s, uint32_t world)
+{
+    int before;
+
+    while ((before = session_world_before(s, world)) >= 0)
+        world = (uint32_t)before;
+    return world;
+}
+
+/* Do poses say how the camera moved since the keyframe that was judged last? Poses that seem to
+ * jump are judged as well: those of a wrong unit always do. */
+static void judge(struct loop_closure *p, const struct ties_keyframe *k)
+{
+    const struct ties_keyframe *last = p->n_described ? ties_room(p->ties, p->judged) : NULL;
+
+    if (p->convention != CONVENTION_GIVEN || p->votes.n >= JUDGED_MOST)
+        return;
+    if (!last || root_of(p->session, last->world) != root_of(p->session, k->world) ||
+        !confirm_pair(&p->confirmed, &last->seen, &k->seen)) {
+        p->judged = p->n_described;
+        return;
+    }
+    if (!convention_note(&p->votes, &p->confirmed.T_ba, &last->T_wc, &k->T_wc))
+        return;
+    p->judged = p->n_described;
+    p->convention = convention_of(&p->votes);
+    if (p->convention == CONVENTION_GIVEN)
+        return;
+    session_set_bad_pose(p->session, convention_text(p->convention));
+    LOG_AT(LOG_WARNING, "session %s: %s (%u of %u moves agree, %u as they came)",
+           session_id(p->session), convention_text(p->convention),
+           (unsigned)p->votes.of[p->convention], (unsigned)p->votes.n,
+           (unsigned)p->votes.of[CONVENTION_GIVEN]);
+}
+
+_Static_assert(sizeof(struct describe_room) <= LATER_ROOM_BYTES, "a slice has room to describe");
+
+/* Describes the keyframe that came first, and compares it. Returns whether there was memory. */
+static bool describe_next(struct loop_closure *p, struct describe_room *room)
+{
+    const struct loop_closure_waiting *w =
+        &p->waiting[atomic_load(&p->n_seen) % LOOP_CLOSURE_WAITING];
+    struct ties_keyframe *k = ties_room(p->ties, p->n_described);
+    bool more;
+
+    if (!k)
+        return false;
+    k->world = w->world;
+    k->T_wc = w->T_wc;
+    describe_picture(&k->seen, room, &w->picture);
+    if (!has_ties(&session_setup(p->session)->options))
+        return true;
+    judge(p, k);
+    more = claim(p, w);
+    more = ties_next(p->ties, p->n_described) || more;
+    if (more)
+        solve(p);
+    return true;
+}
+
+/* ------------------------------------------------------------------------- the bundle */
+
+bool loop_closure_is_to_bundle(struct session *s)
+{
+    const struct session_work *k = session_work(s);
+
+    return k->loops && (k->kept.bundle == STORE_BUNDLING ||
+                        (session_setup(s)->options.bundle == SESSION_BUNDLE_ON &&
+                         k->kept.bundle != STORE_BUNDLED));
+}
+
+bool loop_closure_bundle(struct session *s)
+{
+    struct loop_closure *p = session_work(s)->loops;
+
+    if (!p || atomic_load(&p->n_kept) == 0) {
+        session_set_bundle(s, false);
+        return false;
+    }
+    if (!atomic_exchange(&p->bundle, true)) {
+        session_tell_bundle(s, &(struct api_bundle){.state = API_BUNDLE_RUNNING});
+        later_kick(p->task);
+    }
+    return true;
+}
+
+void loop_closure_give_up(struct session *s)
+{
+    struct loop_closure *p = session_work(s)->loops;
+
+    if (p)
+        atomic_store(&p->bundle, false);
+    session_set_bundle(s, false);
+}
+
+/* One step of the bundle. Returns whether there are more. */
+static bool step_bundle(struct loop_closure *p)
+{
+    struct err err = {0};
+
+    if (!p->bundling) {
+        find_places(p, true);
+        if (bundling_new(&p->bundling, p->session, p->ties, p->n_described, p->places, &err)) {
+            LOG_AT(LOG_WARNING, "session %s: %s", session_id(p->session), err.text);
+            session_tell_bundle(p->session, &(struct api_bundle){.state = API_BUNDLE_FAILED});
+            return false;
+        }
+    }
+    if (bundling_step(p->bundling))
+        return true;
+    bundling_free(&p->bundling);
+    return false;
+}
+
+/* ------------------------------------------------------------------------- slices */
+
+/* A keyframe or, where all are described, a step of the bundle that was asked for. */
+static bool run_slice(void *session, void *room)
+{
+    struct session *s = session;
+    struct loop_closure *p = session_work(s)->loops;
+
+    if (session_dead(s))
+        return false;
+    if (atomic_load(&p->n_kept) != atomic_load(&p->n_seen)) {
+        atomic_fetch_add(&p->n_described, describe_next(p, room));
+        atomic_fetch_add(&p->n_seen, 1);
+        return atomic_load(&p->bundle) || atomic_load(&p->n_kept) != atomic_load(&p->n_seen);
+    }
+    if (!atomic_load(&p->bundle) || step_bundle(p))
+        return atomic_load(&p->bundle);
+    atomic_store(&p->bundle, false);
+    session_set_bundle(s, false);
+    session_work(s)->ops->settle(s); /* the bundle may be all that it waited for */
+    return false;
+}
+
+/* ------------------------------------------------------------------------- lives */
+
+size_t loop_closure_bytes(const struct session_options *o)
+{
+    size_t pixels = (size_t)o->net_w * (size_t)o->net_h;
+
+    if (!keeps_keyframes(o))
+        return 0;
+    return ties_bytes() + sizeof(struct loop_closure) +
+           LOOP_CLOSURE_WAITING * (DESCRIBE_PIXELS + pixels * sizeof(float));
+}
+
+int loop_closure_adopt(struct later *later, struct session *s, struct loop_closure **part,
+                       struct err *err)
+{
+    static const struct later_kind kind = {"ties", run_slice, .hold = session_work_hold,
+                                           .let_go = session_work_let_go};
+    struct loop_closure *p;
+    int rc;
+
+    *part = NULL;
+    if (!later || !keeps_keyframes(&session_setup(s)->options))
+        return 0;
+    *part = p = calloc(1, sizeof(*p));
+    if (!p)
+        return err_set(err, ERR_MEMORY, "no memory for a session's ties");
+    p->session = s;
+    rc = ties_new(&p->ties, err);
+    if (rc == 0)
+        rc = later_new(later, &p->task, &kind, s, NULL, err);
+    if (rc)
+        loop_closure_disown(part);
+    return rc;
+}
+
+/* ------------------------------------------------------------------------- as bytes */
+
+size_t loop_closure_state_bytes(struct session *s)
+{
+    struct loop_closure *p = session_work(s)->loops;
+
+    if (!p)
+        return 0;
+    p->n_saved = atomic_load(&p->n_described);
+    return p->n_saved ? SECTION_HEAD_BYTES + SECTION_ALIGN + ties_state_bytes(p->n_saved) : 0;
+}
+
+int loop_closure_save(struct session *s, uint8_t *buf, size_t cap, size_t *len, struct err *err)
+{
+    struct loop_closure *p = session_work(s)->loops;
+
+    *len = 0;
+    return p && p->n_saved ? ties_save(p->ties, p->n_saved, buf, cap, len, err) : 0;
+}
+
+/* Keyframes of each world, and whether it has to be claimed, follow from what was kept. */
+static void count_again(struct loop_closure *p, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const struct ties_keyframe *k = ties_room(p->ties, i);
+        struct loop_closure_world *w = &p->worlds[k->world];
+
+        w->last = k->T_wc;
+        w->n++;
+        w->claimed = w->mine = true;
+    }
+    p->n = n;
+    atomic_store(&p->n_kept, n);
+    atomic_store(&p->n_seen, n);
+    atomic_store(&p->n_described, n);
+}
+
+int loop_closure_load(struct session *s, const uint8_t *buf, size_t len, struct err *err)
+{
+    struct loop_closure *p = session_work(s)->loops;
+    uint32_t n;
+    int rc;
+
+    if (!p)
+        return 0;
+    rc = ties_load(p->ties, &n, buf, len, err);
+    if (rc == 0)
+        count_again(p, n);
+    return rc;
+}
+
+void loop_closure_disown(struct loop_closure **part)
+{
+    struct loop_closure *p = *part;
+
+    if (!p)
+        return;
+    for (int i = 0; i < LOOP_CLOSURE_WAITING; i++) {
+        free(p->waiting[i].grey);
+        free(p->waiting[i].depth);
+    }
+    later_free(&p->task);
+    bundling_free(&p->bundling);
+    ties_free(&p->ties);
+    free(p);
+    *part = NULL;
+}

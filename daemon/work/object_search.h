@@ -1,0 +1,64 @@
+/*
+ * object_search.h - enrolled objects are searched for in the depth of a session's frames
+ *
+ * Of a session with the option `objects` the depth that is fused is copied, so often a second of
+ * the frames' own time as `recognise_hz` says, and a slice of the pool (later.h) searches it
+ * (gpu/recognise/recogniser.h): nice 10 on processors, a stream of the lowest priority on a GPU. So
+ * no frame waits for it. What is found becomes the session's tracked objects
+ * (daemon/session/tracked_objects.h).
+ * Order:   pictures of a session are searched one after the other. Which ones follows from capture
+ *          times alone, so the same frames give the same objects. While OBJECT_SEARCH_WAITING of a
+ *          session wait, one in mode `live` skips the next one that is due, and counts it; one in
+ *          mode `lossless`, or that comes out of a journal, holds its next frame back instead
+ * State:   a checkpoint is not begun while a picture waits (object_search_settled()), so what it
+ *          keeps is what its frames have shown; later frames are replayed and searched again
+ * Threads: wants, keep as session_work.h has it for jobs; holds, save the worker's; the rest any.
+ *          No lock inside
+ */
+#ifndef RECOND_DAEMON_OBJECT_SEARCH_H
+#define RECOND_DAEMON_OBJECT_SEARCH_H
+
+#include "daemon/objects.h"
+#include "daemon/work/later.h"
+#include "daemon/work/session_work.h"
+
+#define OBJECT_SEARCH_WAITING 4
+
+struct object_search; /* of a session, in its session_work; NULL where it has none */
+
+/*
+ * object_search_admit - may a session of this owner have these objects?
+ *
+ * In:      w, h: of its network, or what is taken for that while it is not known
+ * Out:     *bytes: that it may come to hold for them, 0 = it asks for none
+ * Returns: 0; ERR_NOT_FOUND: which object there is not; ERR_INPUT: objects that do not go together
+ */
+MUST_CHECK int object_search_admit(struct objects *store, const struct session_options *o, int w,
+                                   int h, const char *owner, uint64_t *bytes, struct err *err);
+
+/* A session's part on a device of that name, before another thread knows it; NULL where its options
+ * ask for none, or `later` is NULL. Objects that are there no more, or of another unit than the
+ * first, are left out. Returns 0; ERR_MEMORY; ERR_BUSY: the pool was stopped. */
+MUST_CHECK int object_search_adopt(struct later *later, struct objects *store, struct session *s,
+                                   const char *device, struct object_search **part,
+                                   struct err *err);
+void object_search_disown(struct object_search **part);
+
+/* Is the frame's picture due? Its depth is wanted then. */
+bool object_search_wants(struct job *job);
+/* A frame that was wanted has its result. revision: of the cloud with its points. */
+void object_search_keep(struct job *job, uint64_t revision);
+/* Must the session's next frame wait? Its device turn is kicked when not any more. */
+bool object_search_holds(struct session *s);
+/* Is no picture of it waiting? If one is, the session's device turn is kicked when it is done; if
+ * as many as may wait do, none is taken before all are. */
+bool object_search_settled(struct session *s);
+
+/* As loop_closure_state_bytes(), _save() and _load(). */
+size_t object_search_state_bytes(struct session *s);
+MUST_CHECK int object_search_save(struct session *s, uint8_t *buf, size_t cap, size_t *len,
+                                  struct err *err);
+MUST_CHECK int object_search_load(struct session *s, const uint8_t *buf, size_t len,
+                                  struct err *err);
+
+#endif

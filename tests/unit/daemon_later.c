@@ -1,0 +1,357 @@
+/* The pool of slow work: order, fair shares, bounds, ends; and one long slice keeps nothing else
+ * waiting. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "daemon/clock.h"
+#include "daemon/work/later.h"
+
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define MANY 40
+
+static struct later *later;
+
+/* A task whose slices take what the test says, and that looks at what must hold. */
+struct slow {
+    struct later_task *task;
+    atomic_int left, running, ran, held, abandoned, ends;
+    atomic_bool wait; /* a slice does not end before it is false */
+    int slice_us;
+    int seen[MANY]; /* what `ran` was at each slice */
+};
+
+static atomic_int at_work, most_at_work, broken;
+
+static bool run(void *ctx, void *room)
+{
+    struct slow *s = ctx;
+    int n = atomic_fetch_add(&at_work, 1) + 1, most = atomic_load(&most_at_work);
+
+    atomic_fetch_add(&broken, atomic_fetch_add(&s->running, 1) != 0); /* one thread at a time */
+    atomic_fetch_add(&broken, getpriority(PRIO_PROCESS, 0) != 10);
+    while (n > most && !atomic_compare_exchange_weak(&most_at_work, &most, n))
+        ;
+    memset(room, n, LATER_ROOM_BYTES); /* it is this thread's alone */
+    while (atomic_load(&s->wait))
+        usleep(200);
+    for (uint64_t until_us = clock_us() + (uint64_t)s->slice_us; clock_us() < until_us;)
+        ;
+    n = atomic_fetch_add(&s->ran, 1);
+    if (n < MANY)
+        s->seen[n] = n;
+    atomic_fetch_sub(&s->running, 1);
+    atomic_fetch_sub(&at_work, 1);
+    return atomic_fetch_sub(&s->left, 1) > 1;
+}
+
+static void abandon(void *ctx)
+{
+    atomic_fetch_add(&((struct slow *)ctx)->abandoned, 1);
+}
+
+static void hold(void *ctx)
+{
+    atomic_fetch_add(&((struct slow *)ctx)->held, 1);
+}
+
+static void let_go(void *ctx)
+{
+    struct slow *s = ctx;
+
+    atomic_fetch_sub(&s->held, 1);
+    atomic_fetch_add(&s->ends, 1);
+}
+
+static const struct later_kind plain = {"slices", run, abandon, hold, let_go, .patience_s = 0};
+static const struct later_kind lasting = {
+    "long slices", run, abandon, hold, let_go, 4, 2, .is_long = true, .patience_s = 600};
+
+static int open_pool(void **state)
+{
+    (void)state;
+    atomic_store(&most_at_work, 0);
+    return later_start(&later, NULL);
+}
+
+static int close_pool(void **state)
+{
+    (void)state;
+    later_close(&later);
+    return atomic_load(&broken);
+}
+
+static void slow_new(struct slow *s, const struct later_kind *kind, const char *owner, int slices)
+{
+    memset(s, 0, sizeof(*s));
+    atomic_store(&s->left, slices);
+    assert_int_equal(later_new(later, &s->task, kind, s, owner, NULL), 0);
+}
+
+static void wait_for(atomic_int *count, int n)
+{
+    while (atomic_load(count) < n)
+        usleep(200);
+}
+
+static void slices_follow_each_other(void **state)
+{
+    static struct slow s[8];
+
+    (void)state;
+    for (int i = 0; i < 8; i++) {
+        slow_new(&s[i], &plain, NULL, MANY);
+        s[i].slice_us = 50;
+        later_kick(s[i].task);
+    }
+    for (int i = 0; i < 8; i++) {
+        later_settle(s[i].task);
+        assert_int_equal(s[i].ran, MANY);
+        for (int k = 0; k < MANY; k++)
+            assert_int_equal(s[i].seen[k], k);
+        later_free(&s[i].task);
+        assert_null(s[i].task);
+        assert_true(s[i].held == 0 && s[i].ends == 1 && s[i].abandoned == 0);
+    }
+    assert_true(most_at_work <= LATER_THREADS);
+}
+
+/* Work that is announced while a slice runs is not lost, and runs behind it. */
+static void kicked_while_it_runs(void **state)
+{
+    static struct slow s;
+
+    (void)state;
+    slow_new(&s, &plain, NULL, 1);
+    atomic_store(&s.wait, true);
+    later_kick(s.task);
+    wait_for(&s.running, 1);
+    for (int i = 0; i < 5; i++)
+        later_kick(s.task);
+    atomic_store(&s.wait, false);
+    later_settle(s.task);
+    assert_int_equal(s.ran, 2);
+    assert_int_equal(s.held, 0);
+    later_free(&s.task);
+}
+
+/* Ones with slices ten times as long get as much time, so a tenth of the slices: those that came
+ * first, and never end, do not keep the others from theirs. */
+static void time_is_shared(void **state)
+{
+    static struct slow heavy[2 * LATER_THREADS], light;
+
+    (void)state;
+    for (int i = 0; i < 2 * LATER_THREADS; i++) {
+        slow_new(&heavy[i], &plain, NULL, 1 << 30);
+        heavy[i].slice_us = 10000;
+        later_kick(heavy[i].task);
+    }
+    for (int i = 0; i < 2 * LATER_THREADS; i++)
+        wait_for(&heavy[i].ran, 2);
+    slow_new(&light, &plain, NULL, 20);
+    light.slice_us = 1000;
+    later_kick(light.task);
+    later_settle(light.task);
+    for (int i = 0; i < 2 * LATER_THREADS; i++) {
+        assert_true(heavy[i].ran < 2 + 20); /* in the same order of service they would have 20 */
+        later_free(&heavy[i].task);
+        assert_int_equal(heavy[i].abandoned, 1);
+    }
+    later_free(&light.task);
+}
+
+/* Half of the places are one owner's; what is freed makes room. */
+static void places_are_bounded(void **state)
+{
+    static struct slow s[4], more;
+    struct err err = {0};
+
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        slow_new(&s[i], &lasting, i < 2 ? "one" : "two", 1);
+        if (i == 1)
+            assert_int_equal(later_new(later, &more.task, &lasting, &more, "one", &err), ERR_BUSY);
+    }
+    assert_string_equal(err.text, "other long slices are being worked on");
+    assert_int_equal(later_new(later, &more.task, &lasting, &more, "three", NULL), ERR_BUSY);
+    slow_new(&more, &plain, "one", 1); /* another kind has places of its own */
+    later_free(&more.task);
+    later_free(&s[3].task);
+    slow_new(&s[3], &lasting, "three", 1);
+    for (int i = 0; i < 4; i++)
+        later_free(&s[i].task);
+}
+
+/* While a long slice lasts, and others of its kind wait, the rest goes on. */
+static void a_long_slice_keeps_nobody_waiting(void **state)
+{
+    static struct slow s[3], others[MANY];
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        slow_new(&s[i], &lasting, i < 2 ? "one" : "two", 2);
+        atomic_store(&s[i].wait, true);
+        later_kick(s[i].task);
+    }
+    wait_for(&at_work, 1);
+    for (int i = 0; i < MANY; i++) {
+        slow_new(&others[i], &plain, NULL, 3);
+        later_kick(others[i].task);
+    }
+    for (int i = 0; i < MANY; i++) {
+        later_settle(others[i].task);
+        later_free(&others[i].task);
+    }
+    assert_int_equal(s[0].running + s[1].running + s[2].running, 1);
+    assert_int_equal(s[0].ran + s[1].ran + s[2].ran, 0);
+    for (int i = 0; i < 3; i++)
+        atomic_store(&s[i].wait, false);
+    for (int i = 0; i < 3; i++) {
+        later_settle(s[i].task);
+        assert_int_equal(s[i].ran, 2);
+        later_free(&s[i].task);
+    }
+}
+
+/* A free waits for the slice that runs, and no other follows; one that waits does not run at all. */
+static void freed_while_it_runs(void **state)
+{
+    static struct slow runs, waits;
+
+    (void)state;
+    slow_new(&runs, &lasting, "one", 1 << 30);
+    slow_new(&waits, &lasting, "one", 1);
+    runs.slice_us = 20000;
+    later_kick(runs.task);
+    wait_for(&runs.running, 1);
+    later_kick(waits.task);
+    later_free(&runs.task);
+    assert_true(runs.running == 0 && runs.held == 0 && runs.abandoned == 1 && runs.ends == 1);
+    later_settle(waits.task);
+    later_free(&waits.task);
+    assert_true(waits.ran == 1 && waits.abandoned == 0);
+}
+
+static void *free_it(void *arg)
+{
+    later_free(&((struct slow *)arg)->task);
+    return NULL;
+}
+
+static void freed_while_it_waits(void **state)
+{
+    static struct slow runs, waits;
+    pthread_t thread;
+
+    (void)state;
+    slow_new(&runs, &lasting, "one", 1);
+    slow_new(&waits, &lasting, "one", 1);
+    atomic_store(&runs.wait, true);
+    later_kick(runs.task);
+    wait_for(&runs.running, 1);
+    later_kick(waits.task);
+    assert_int_equal(pthread_create(&thread, NULL, free_it, &waits), 0);
+    usleep(20000); /* it is cancelled before its slice could begin */
+    atomic_store(&runs.wait, false);
+    pthread_join(thread, NULL);
+    assert_true(waits.ran == 0 && waits.abandoned == 1 && waits.held == 0);
+    later_free(&runs.task);
+    assert_int_equal(runs.ran, 1);
+}
+
+/* What runs ends its slice, everything else is abandoned: listed, parked, new. */
+static void a_stop_abandons_what_waits(void **state)
+{
+    static struct slow s[4], plains[2 * LATER_THREADS];
+    struct slow late;
+
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        slow_new(&s[i], &lasting, i < 2 ? "one" : "two", 5);
+        s[i].slice_us = 20000;
+        later_kick(s[i].task);
+    }
+    for (int i = 0; i < 2 * LATER_THREADS; i++) {
+        slow_new(&plains[i], &plain, NULL, 1 << 30);
+        plains[i].slice_us = 5000;
+        later_kick(plains[i].task);
+    }
+    slow_new(&late, &plain, NULL, 1);
+    wait_for(&at_work, LATER_THREADS);
+    later_stop(later);
+    later_kick(late.task);
+    assert_true(late.abandoned == 1 && late.ran == 0 && late.held == 0);
+    later_free(&late.task);
+    assert_int_equal(later_new(later, &late.task, &plain, &late, NULL, NULL), ERR_BUSY);
+    for (int i = 0; i < 4; i++) {
+        assert_true(s[i].ran < 5 && s[i].abandoned == 1 && s[i].held == 0 && s[i].ends == 1);
+        later_free(&s[i].task);
+    }
+    for (int i = 0; i < 2 * LATER_THREADS; i++) {
+        assert_true(plains[i].abandoned == 1 && plains[i].held == 0);
+        later_free(&plains[i].task);
+    }
+    assert_int_equal(at_work, 0);
+}
+
+/* The watchdog gives a thread ten seconds. Each idle thread shows itself twice a second. */
+static void a_slice_that_does_not_end_is_noticed(void **state)
+{
+    static struct slow s, patient;
+    uint64_t since_us, alive_us;
+    const char *what;
+
+    (void)state;
+    slow_new(&patient, &lasting, "one", 1);
+    slow_new(&s, &plain, NULL, 1);
+    atomic_store(&patient.wait, true);
+    atomic_store(&s.wait, true);
+    later_kick(patient.task);
+    wait_for(&patient.running, 1);
+    since_us = clock_us();
+    while (clock_us() < since_us + 1500000)
+        usleep(10000);
+    alive_us = later_alive_us(later, &what);
+    assert_true(alive_us > since_us); /* a long slice has its time, and the others are there */
+    assert_string_equal(what, "later");
+    later_kick(s.task);
+    wait_for(&s.running, 1);
+    since_us = clock_us();
+    do {
+        usleep(10000);
+        alive_us = later_alive_us(later, &what);
+    } while (clock_us() < since_us + 1500000);
+    assert_true(alive_us <= since_us);
+    assert_string_equal(what, "slices");
+    atomic_store(&s.wait, false);
+    later_free(&s.task);
+    while (later_alive_us(later, &what) <= since_us)
+        usleep(10000);
+    atomic_store(&patient.wait, false);
+    later_free(&patient.task);
+}
+
+int main(void)
+{
+#define T(test) cmocka_unit_test_setup_teardown(test, open_pool, close_pool)
+    const struct CMUnitTest tests[] = {
+        T(slices_follow_each_other),
+        T(kicked_while_it_runs),
+        T(time_is_shared),
+        T(places_are_bounded),
+        T(a_long_slice_keeps_nobody_waiting),
+        T(freed_while_it_runs),
+        T(freed_while_it_waits),
+        T(a_stop_abandons_what_waits),
+        T(a_slice_that_does_not_end_is_noticed),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
