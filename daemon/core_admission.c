@@ -10,6 +10,7 @@
 #include "daemon/work/loop_closure.h"
 #include "daemon/work/object_search.h"
 #include "daemon/work/parts.h"
+#include "proto/crc32c.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -190,18 +191,33 @@ int core_room(struct core *c, struct err *err)
     return core_place_fits(c, &setup, config.device.frames_per_s, err);
 }
 
-/* A network's file, so that another one under the same name is seen. */
+static uint32_t overrides_crc(const struct params_overrides *o)
+{
+    uint32_t crc = 0;
+
+    for (int i = 0; i < o->n; i++) {
+        crc = crc32c(crc, o->at[i].row->name, strlen(o->at[i].row->name));
+        crc = crc32c(crc, &o->at[i].value, sizeof(o->at[i].value));
+    }
+    return crc;
+}
+
+/* Names a network's file and what its sidecar overrides, so that another one under the same name
+ * is seen. */
 static size_t add_model(char *buf, size_t cap, const struct gpu_model_info *model)
 {
     struct stat st = {0};
+    char tuned[16] = "";
     int n;
 
     if (!model)
         return 0;
     if (stat(model->path, &st))
         st.st_size = 0;
-    n = snprintf(buf, cap, "|%s %lld %lld", model->name, (long long)st.st_size,
-                 (long long)st.st_mtim.tv_sec);
+    if (model->overrides.n)
+        snprintf(tuned, sizeof(tuned), " %08x", overrides_crc(&model->overrides));
+    n = snprintf(buf, cap, "|%s %lld %lld%s", model->name, (long long)st.st_size,
+                 (long long)st.st_mtim.tv_sec, tuned);
     return n < 0 ? 0 : (size_t)n < cap ? (size_t)n : cap - 1;
 }
 

@@ -166,6 +166,7 @@ static void manifest_get_options(const struct json_at *root, struct session_opti
     o->submap_m = 4; /* what is the default since the option is there */
     o->decode_scale = 1;
     o->views = SESSION_VIEWS_OFF;
+    o->consistency = SESSION_CONSISTENCY_PAPER;
     session_options_read(o, &at, SESSION_OPTIONS_KEPT);
 }
 
