@@ -88,7 +88,7 @@ GPU_CUDA   := $(if $(filter 1,$(CUDA)),$(CUDA_C) $(call rooms,gpu,*.cu))
 NO_CUDA    := gpu/base/backend_none.c gpu/recognise/recogniser_none.c
 GPU_SRC    := $(filter-out $(NO_CUDA) $(CUDA_C),$(call rooms,gpu,*.c)) $(or $(GPU_CUDA),$(NO_CUDA))
 # measures against truth are the client's: no socket, no daemon
-CLIENT_SRC := $(wildcard api/client/*.c api/eval/*.c) api/file.c
+CLIENT_SRC := $(wildcard api/client/*.c) api/file.c
 CTL_SRC    := $(wildcard api/ctl/*.c)
 API_SRC    := $(filter-out $(filter-out api/file.c,$(CLIENT_SRC)) $(CTL_SRC) $(if $(GNUTLS),api/server/tls_gnutls_none.c,api/server/tls_gnutls.c),$(call rooms,api,*.c))
 DAEMON_SRC := $(filter-out daemon/main.c,$(call rooms,daemon,*.c))
@@ -288,9 +288,9 @@ quality-gate: all $(O)/tests/bench/places ## the clip and a drawn room against c
 pages: ## write anew what docs/*.md and README.md say of tests/bench/*.tsv and of api/openapi.yaml
 	@$(PYTHON) tests/bench/pages.py
 	@$(PYTHON) api/openapi_page.py api/openapi.yaml docs/API.md
-# the Point Cloud Library answers the same questions as `reconctl eval cloud`: tests/e2e/61-eval-cloud compares them
+# the Point Cloud Library answers the same questions as `recond-eval cloud`: tests/e2e/61-eval-cloud compares them
 PCL_FLAGS ?= $(shell pkg-config --cflags --libs pcl_registration pcl_search pcl_kdtree pcl_common eigen3 2>/dev/null)
-peer-cloud: $(O)/tests/bench/peer_pcl ## where Debian's libpcl-dev is: a second opinion for eval cloud
+peer-cloud: $(O)/tests/bench/peer_pcl ## where Debian's libpcl-dev is: a second opinion for recond-eval cloud
 $(O)/tests/bench/peer_pcl: tests/bench/peer_pcl.cpp
 	@mkdir -p $(@D)
 	@test -n '$(PCL_FLAGS)' || { echo 'pcl_registration not found: install libpcl-dev' >&2; exit 1; }

@@ -124,8 +124,7 @@ rule_fences() {
 ROOMS='
 api/server      api
 api/client      api/file.h
-api/eval        api/file.h
-api/ctl         api api/client api/eval
+api/ctl         api api/client
 proto
 proto/geom      proto
 proto/image     proto
