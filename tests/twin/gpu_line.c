@@ -4,6 +4,8 @@
  *
  * Both sides are given the same depth and poses, and round alike: they must agree in every bit of
  * every list, slot, id, point and map.
+ *
+ * timeout: 400
  */
 #include <setjmp.h>
 #include <stdarg.h>

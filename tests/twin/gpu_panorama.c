@@ -2,6 +2,8 @@
  * The line of pairs on CUDA against the CPU. Both compute with the same functions, which use
  * nothing but arithmetic and are rounded alike, so every change, every voxel and every bit of what
  * clients hold must be equal.
+ *
+ * timeout: 400
  */
 #include <setjmp.h>
 #include <stdarg.h>

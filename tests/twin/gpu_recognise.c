@@ -3,6 +3,8 @@
  *
  * Bound:   equal bits, of every stage. Both run the same functions of + - * / and roots, and what
  *          is summed up are whole numbers.
+ *
+ * timeout: 400
  */
 #include <setjmp.h>
 #include <stdarg.h>

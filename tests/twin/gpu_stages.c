@@ -5,6 +5,8 @@
  * Bound:   equal bits at every boundary but the last, where all first weights are 1 (gpu_line says
  *          why); a value that no stage reads is not compared. Sizes are odd and cut blocks, warps
  *          and groups of pixels; guard bands beside every array stay as they were.
+ *
+ * timeout: 400
  */
 #include <math.h>
 #include <setjmp.h>

@@ -4,6 +4,8 @@
  *
  * Twins agree in every bit (gpu_line.c): the bytes that they write differ in the back end's name
  * alone, and a session may go from one to the other between any two frames.
+ *
+ * timeout: 400
  */
 #include <setjmp.h>
 #include <stdarg.h>
