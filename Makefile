@@ -196,7 +196,7 @@ TESTS    := $(patsubst %.c,$(O)/%,$(TEST_SRC))
 # twins that need no device of their own run on the host, where there is none: `check` takes one or the other
 HOST_TWINS := $(addprefix $(O)/emulate/,gpu_line gpu_stages gpu_state gpu_track gpu_views gpu_sensor gpu_recognise gpu_jpeg gpu_sessions gpu_depth gpu_panorama gpu_wait)
 NO_GPU   := $(and $(filter release debug,$(MODE)),$(if $(filter 1,$(CUDA)),$(if $(wildcard /dev/nvidia[0-9]* /dev/dxg),,1),1))
-CHECKED  := $(if $(NO_GPU),$(filter-out $(HOST_TWINS:$(O)/emulate/%=$(O)/tests/twin/%),$(TESTS)) $(HOST_TWINS),$(TESTS))
+RUN_TESTS := $(if $(NO_GPU),$(filter-out $(HOST_TWINS:$(O)/emulate/%=$(O)/tests/twin/%),$(TESTS)) $(HOST_TWINS),$(TESTS))
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 FUZZERS  := $(patsubst %.c,$(O)/%,$(FUZZ_SRC))
 BENCH    := $(patsubst %.c,$(O)/%,$(filter-out tests/bench/bench_cuda_%,$(wildcard tests/bench/bench_*.c)))
@@ -251,17 +251,18 @@ FUZZ_FLAG = $(if $(filter fuzz,$(MODE)),-fsanitize=fuzzer)
 $(FUZZERS): $(O)/tests/fuzz/fuzz_%: $(O)/tests/fuzz/fuzz_%.c.o $(FUZZ_OBJ) $(LIB_TEST) $$(libs_$$(call test_word,$$*))
 	$(call run,LINK)$(CC) $(ALL_LDFLAGS) $(FUZZ_FLAG) -o $@ $^ $(sys_$(call test_word,$*)) -lcmocka
 
-tests: all $(CHECKED) $(FUZZERS) $(O)/tests/bench/bench_client_load $(O)/tests/bench/places $(O)/tests/bench/boards $(O)/tests/bench/walk ## build every test program
+tests: all $(RUN_TESTS) $(FUZZERS) $(O)/tests/bench/bench_client_load $(O)/tests/bench/places $(O)/tests/bench/boards $(O)/tests/bench/walk ## build every test program
 check: ## run all tests (installs missing packages first)
 	@deploy/install-deps build check
 	@$(MAKE) --no-print-directory $(JOBS) tests
-	@O=$(O) MODE=$(MODE) tests/run $(CHECKED) $(foreach f,$(FUZZERS),corpus:$(f)) $(E2E)
+	@O=$(O) MODE=$(MODE) tests/run $(RUN_TESTS) $(foreach f,$(FUZZERS),corpus:$(f)) $(E2E)
 check-full: tests ## all tests, with every case of the slow sweeps
-	@O=$(O) MODE=$(MODE) FULL=1 TEST_TIMEOUT=1800 tests/run $(CHECKED) $(foreach f,$(FUZZERS),corpus:$(f)) $(E2E)
-check-unit: $(CHECKED) $(FUZZERS) ## run the tests that need no daemon
-	@O=$(O) MODE=$(MODE) tests/run $(CHECKED) $(foreach f,$(FUZZERS),corpus:$(f))
-# what reads bytes from outside or from disk, and all that allocates until it fails
-HOSTILE = $(filter $(addprefix $(O)/tests/unit/,proto_% api_% client_% daemon_journal% daemon_checkpoint% daemon_store%) $(O)/tests/fault/%,$(TESTS))
+	@O=$(O) MODE=$(MODE) FULL=1 TEST_TIMEOUT=1800 tests/run $(RUN_TESTS) $(foreach f,$(FUZZERS),corpus:$(f)) $(E2E)
+check-unit: $(RUN_TESTS) $(FUZZERS) ## run the tests that need no daemon
+	@O=$(O) MODE=$(MODE) tests/run $(RUN_TESTS) $(foreach f,$(FUZZERS),corpus:$(f))
+# what reads bytes from outside or from disk, what allocates until it fails, and where threads hold two locks (proto/lock.h)
+HOSTILE = $(filter $(addprefix $(O)/tests/unit/,proto_% api_% client_% daemon_journal% daemon_checkpoint% daemon_store% \
+          daemon_core% daemon_mirror% daemon_outbox% daemon_turn% daemon_later% gpu_slab) $(O)/tests/fault/%,$(TESTS))
 check-hostile: $(HOSTILE) $(FUZZERS) ## run the tests of proto, api and disk, and the fuzz corpora (MODE=asan)
 	@O=$(O) MODE=$(MODE) tests/run $(HOSTILE) $(foreach f,$(FUZZERS),corpus:$(f))
 fuzz: $(FUZZERS) ## MODE=fuzz: run every fuzz target for SECONDS=30

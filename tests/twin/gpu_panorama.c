@@ -22,7 +22,7 @@ static struct gpu *open_or_skip(const char *device)
     struct err err = {0};
 
     if (strcmp(device, "cpu") && gpu_cuda_count() == 0) {
-        print_message("# no CUDA device, or a build without CUDA\n");
+        print_message("# hardware: no CUDA device, or a build without CUDA\n");
         skip();
     }
     if (gpu_open(&g, &config, &err))

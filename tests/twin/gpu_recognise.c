@@ -131,7 +131,7 @@ static void stages_agree(void **state)
         if (rc) {
             shape_case_close(&a);
             shape_case_close(&b);
-            print_message("# SKIP %s\n", err.text);
+            print_message("# hardware: %s\n", err.text);
             assert_int_equal(rc, ERR_UNSUPPORTED);
             skip();
         }
@@ -166,7 +166,7 @@ static void recognisers_agree(void **state)
     (void)state;
     rc = recogniser_open(&cuda, "cuda:0", W, H, &library, &err);
     if (rc) {
-        print_message("# SKIP %s\n", err.text);
+        print_message("# hardware: %s\n", err.text);
         assert_int_equal(rc, ERR_UNSUPPORTED);
         skip();
     }
