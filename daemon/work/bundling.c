@@ -99,7 +99,7 @@ static bool frames_saved(struct bundling *b)
 {
     if (store_settled(b->session))
         return true;
-    store_want_checkpoint(b->session, false);
+    session_work_save(b->session, false);
     nap();
     return false;
 }
@@ -111,7 +111,7 @@ static int saved(struct bundling *b)
     int rc;
 
     if (!b->writing) {
-        rc = store_save_again(b->session, &session_work(b->session)->kept, &err);
+        rc = store_save_again(b->session, &err);
         b->writing = rc == 0;
         if (rc && rc != ERR_BUSY) {
             LOG_AT(LOG_WARNING, "session %s: it cannot be saved: %s", session_id(b->session),
@@ -338,7 +338,7 @@ static void begin_moving(struct bundling *b)
     struct bundle_result r;
 
     bundle_tell(b->bundle, &r);
-    session_work(b->session)->kept.bundle = STORE_BUNDLED;
+    session_work(b->session)->kept.bundle = SESSION_WORK_BUNDLED;
     b->phase = session_disk(b->session) ? SAVE_ALL : DONE;
     if (r.end != BUNDLE_CORRECTED)
         return;
@@ -385,7 +385,7 @@ bool bundling_step(struct bundling *b)
     case SAVE_FRAMES:
         if (frames_saved(b)) {
             b->phase = SAVE_KEYFRAMES;
-            session_work(b->session)->kept.bundle = STORE_BUNDLING;
+            session_work(b->session)->kept.bundle = SESSION_WORK_BUNDLING;
         }
         return true;
     case SAVE_KEYFRAMES:
