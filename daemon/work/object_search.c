@@ -295,23 +295,6 @@ int object_search_admit(struct objects *store, const struct session_options *o, 
     return rc;
 }
 
-static float coordinate(struct vec3 p, int axis)
-{
-    return axis == 0 ? p.x : axis == 1 ? p.y : p.z;
-}
-
-static void box_of(float box[6], const struct object *o)
-{
-    for (int i = 0; i < 3; i++) {
-        box[i] = o->n_points ? INFINITY : 0;
-        box[3 + i] = o->n_points ? -INFINITY : 0;
-        for (size_t k = 0; k < o->n_points; k++) {
-            box[i] = fminf(box[i], coordinate(o->point[k].p, i));
-            box[3 + i] = fmaxf(box[3 + i], coordinate(o->point[k].p, i));
-        }
-    }
-}
-
 /* Holds the objects that there are. A session that comes back may have lost some. */
 static void hold_objects(struct object_search *p, struct objects *store, const char *names,
                          const char *owner)
@@ -328,7 +311,7 @@ static void hold_objects(struct object_search *p, struct objects *store, const c
         }
         p->sought[p->n_objects].object = e;
         p->objects[p->n_objects] = &e->object;
-        box_of(p->sought[p->n_objects].box, &e->object);
+        object_box(p->sought[p->n_objects].box, &e->object);
         p->n_objects++;
     }
 }
