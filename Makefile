@@ -239,8 +239,6 @@ WATCHED := __cudaLaunchKernel $(addprefix cuda,Malloc MallocManaged MallocHost H
            GraphExecDestroy LaunchHostFunc LaunchKernel LaunchKernelExC MemcpyAsync Memcpy2DAsync MemsetAsync GraphUpload GraphLaunch EventRecord StreamWaitEvent \
            StreamSynchronize DeviceSynchronize Memcpy Memset)
 $(O)/tests/twin/gpu_steady: ALL_LDFLAGS += $(if $(filter 1,$(CUDA)),$(addprefix -Wl$(COMMA)--wrap=,$(WATCHED)))
-# commits that take their time, as many committers as the bench says
-$(O)/tests/bench/bench_daemon_scale: ALL_LDFLAGS += $(addprefix -Wl$(COMMA)--wrap=,mirror_commit commit_start)
 # Fuzz targets get libFuzzer's main under MODE=fuzz, elsewhere a main that replays the corpus.
 FUZZ_OBJ  = $(if $(filter fuzz,$(MODE)),,$(O)/tests/fuzz/replay.c.o)
 FUZZ_FLAG = $(if $(filter fuzz,$(MODE)),-fsanitize=fuzzer)
@@ -275,8 +273,6 @@ bench-rate64: all $(O)/tests/bench/bench_client_load ## 64 durable sessions at 5
 	@O=$(O) DIR="$(DIR)" tests/bench/rate64 $(or $(SECONDS),600)
 bench-latency: all $(O)/tests/bench/bench_client_latency ## last byte in to first changed byte out, one session; SEQ=folder
 	@O=$(O) SEQ="$(SEQ)" tests/bench/latency $(or $(FRAMES),600)
-bench-devices: $(O)/tests/bench/bench_daemon_scale ## simulated devices: two do 1.9 and four 3.7 times what one does
-	@CMOCKA_MESSAGE_OUTPUT=STDOUT $<
 # programs and scripts with figures of time, which `make check` only reports
 BOUNDED = $(patsubst %.c,$(O)/%,$(shell grep -l 'bound_at_' $(TEST_SRC))) $(shell grep -l '^ *bound "' $(E2E)) tests/e2e/48-overload
 bench-bounds: tests ## on a calm machine: bounds on time, one program after the other
@@ -285,6 +281,10 @@ bench-scale: all $(O)/tests/bench/bench_client_load ## on a host with several GP
 	@O=$(O) tests/bench/scale $(or $(SECONDS),20)
 quality: all $(O)/tests/bench/places ## clouds and depth against truth, beside trivial answers: DATA=folder of sequences; table and pictures in OUT=
 	@O=$(O) tests/bench/quality
+quality-gate: all $(O)/tests/bench/places ## the clip and a drawn room against committed figures; ACCEPT=1 commits to those of now
+	@O=$(O) MODE=$(MODE) V=1 ACCEPT=$(ACCEPT) tests/run tests/e2e/63-quality-gate
+pages: ## write anew what docs/*.md and README.md say of tests/bench/*.tsv
+	@$(PYTHON) tests/bench/pages.py
 # the Point Cloud Library answers the same questions as `reconctl eval cloud`: tests/e2e/61-eval-cloud compares them
 PCL_FLAGS ?= $(shell pkg-config --cflags --libs pcl_registration pcl_search pcl_kdtree pcl_common eigen3 2>/dev/null)
 peer-cloud: $(O)/tests/bench/peer_pcl ## where Debian's libpcl-dev is: a second opinion for eval cloud
@@ -292,14 +292,7 @@ $(O)/tests/bench/peer_pcl: tests/bench/peer_pcl.cpp
 	@mkdir -p $(@D)
 	@test -n '$(PCL_FLAGS)' || { echo 'pcl_registration not found: install libpcl-dev' >&2; exit 1; }
 	$(call run,CXX)g++ -O2 -std=c++17 -w -o $@ $< $(PCL_FLAGS)
-# another description of surfaces, which recognises the pictures of bench_gpu_recognise
-FPFH_FLAGS ?= $(shell pkg-config --cflags --libs pcl_features pcl_search pcl_kdtree pcl_common eigen3 2>/dev/null)
-peer-fpfh: $(O)/tests/bench/peer_fpfh ## where Debian's libpcl-dev is: FPFH beside tensors, on what PEER=FILE bench_gpu_recognise writes
-$(O)/tests/bench/peer_fpfh: tests/bench/peer_fpfh.cpp
-	@mkdir -p $(@D)
-	@test -n '$(FPFH_FLAGS)' || { echo 'pcl_features not found: install libpcl-dev' >&2; exit 1; }
-	$(call run,CXX)g++ -O2 -std=c++17 -w -o $@ $< $(FPFH_FLAGS)
-# Levenberg-Marquardt on the processor, the judge of the optimiser of landmarks: tests/bench/gpu runs it where it is
+# Levenberg-Marquardt on the processor, the judge of the optimiser of landmarks: tests/bench/card runs it where it is
 CERES_FLAGS ?= $(shell echo '\#include <ceres/version.h>' | g++ -E -x c++ - >/dev/null 2>&1 && echo '-isystem /usr/include/eigen3 -lceres -lglog -lpthread')
 peer-ceres: $(O)/tests/bench/peer_ceres ## where Debian's libceres-dev is: Levenberg-Marquardt beside the optimiser of landmarks
 $(O)/tests/bench/peer_ceres: tests/bench/peer_ceres.cpp
@@ -309,12 +302,23 @@ $(O)/tests/bench/peer_ceres: tests/bench/peer_ceres.cpp
 peer-omnidir: all $(O)/tests/bench/boards ## where Debian's python3-opencv is: OpenCV's omnidir beside calibrate, on corners of drawn boards
 	@D=$$(mktemp -d) && $(O)/tests/bench/boards $$D && $(O)/reconctl calibrate $$D --square 0.05 --corners $$D/corners --text && \
 	    $(PYTHON) tests/bench/peer_omnidir.py $(O)/reconctl $$D/corners; S=$$?; rm -r "$$D"; exit $$S
+# each peer where its Debian package is
+PEERS = $(if $(PCL_FLAGS),$(O)/tests/bench/peer_pcl) $(if $(CERES_FLAGS),$(O)/tests/bench/peer_ceres)
+benches: $(BENCH) $(BENCH_GPU) $(PEERS) $(addprefix $(O)/tests/bench/,places boards walk) ## compile every bench and every peer whose Debian package is here
+	@$(if $(PCL_FLAGS),,echo 'peer_pcl is left out: install libpcl-dev')
+	@$(if $(CERES_FLAGS),,echo 'peer_ceres is left out: install libceres-dev')
 soak-crash: all $(O)/tests/bench/bench_client_load ## kill -9 at N=1000 random moments under load: nothing may be lost
 	@O=$(O) N=$(or $(N),1000) tests/e2e/54-crash
 soak: all $(O)/tests/bench/bench_client_load ## sessions come and go for SECONDS=3600: nothing may grow
 	@O=$(O) tests/bench/soak $(or $(SECONDS),3600)
-bench-gpu: all $(BENCH_GPU) $(if $(CERES_FLAGS),$(O)/tests/bench/peer_ceres) ## on a GPU host: our kernels beside their peers and the card's limits
-	@O=$(O) SEQ="$(SEQ)" tests/bench/gpu
+card: ## on a GPU host: twins, e2e tests, benches, phones, latency and peers beside the last accepted run; PART=some of them
+	@ls /dev/nvidia[0-9]* >/dev/null 2>&1 || { echo 'card: there is no CUDA device here: a GPU host runs this' >&2; exit 77; }
+	@$(MAKE) --no-print-directory $(JOBS) all benches $(filter $(O)/tests/twin/%,$(TESTS))
+	@O=$(O) COMMIT=$(COMMIT) tests/bench/card $(PART)
+card-accept: ## the same, and tests/bench/card.tsv becomes what came out
+	@ACCEPT=1 $(MAKE) --no-print-directory card
+bench-gpu: ## on a GPU host: our kernels beside their peers and the card's limits
+	@$(MAKE) --no-print-directory card PART="benches peers"
 check-gpu: $(filter $(O)/tests/twin/%,$(TESTS)) ## on a GPU host: the twin tests alone; TOOL="compute-sanitizer ..." before each
 	@O=$(O) MODE=$(MODE) tests/run $(filter $(O)/tests/twin/%,$(TESTS))
 # CUDA's fusion on the host (tests/emulate/cuda_runtime.h); in a build without CUDA, whose twins it then stands beside
@@ -374,7 +378,7 @@ help: ## this list
 clean: ## remove what was built
 	rm -rf $(B)
 
-.PHONY: all objects peer-omnidir peer-ceres peer-cloud peer-fpfh tests check check-full check-unit check-gpu check-emulated run-emulated fuzz coverage measure-coverage bench bench-bounds bench-devices bench-overload bench-rate64 bench-gpu quality bench-latency bench-scale soak soak-crash lint format demo install uninstall info help clean
+.PHONY: all objects peer-omnidir peer-ceres peer-cloud tests check check-full check-unit check-gpu check-emulated run-emulated fuzz coverage measure-coverage bench benches bench-bounds bench-overload bench-rate64 bench-gpu card card-accept quality quality-gate pages bench-latency bench-scale soak soak-crash lint format demo install uninstall info help clean
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := all
 -include $(shell find $(O) -name '*.d' 2>/dev/null)

@@ -60,7 +60,7 @@ static bool parse(double *number, enum quota_type type, const char *value)
     return *end == '\0';
 }
 
-static int set(struct quota *q, size_t row, const char *value, struct err *err)
+static int quota_set_row(struct quota *q, size_t row, const char *value, struct err *err)
 {
     void *field = (char *)q + rows[row].offset;
     double number;
@@ -97,7 +97,7 @@ int quota_read(struct quota *q, const char *text, struct err *err)
             *value++ = '\0';
         while (i < N_ROWS && strcmp(rows[i].name, name) != 0)
             i++;
-        rc = i == N_ROWS ? unknown(name, err) : set(q, i, value ? value : "", err);
+        rc = i == N_ROWS ? unknown(name, err) : quota_set_row(q, i, value ? value : "", err);
     }
     return rc;
 }

@@ -4,7 +4,7 @@
  * An option is a field of struct session_options, a row of the table and the code that uses it.
  * The row serves everything else: REST reads requests and writes answers by it, the manifest on
  * disk is written and read by it, the configuration takes its default from it, and `reconctl push`
- * its flag, help and completion. tests/unit/api_options.c holds openapi.yaml, API.md, reconctl.1
+ * its flag, help and completion. tests/unit/api_options.c holds openapi.yaml, reconctl.1
  * and recond.conf.5 against it.
  * Rules that join several options, or ask devices and networks, are daemon/session/options.c.
  */

@@ -59,7 +59,7 @@ static void drop(struct client_mjpeg *m, size_t n)
 }
 
 /* Gives up the picture that starts at byte 0, so that the next start behind it is looked for. */
-static void give_up(struct client_mjpeg *m)
+static void picture_give_up(struct client_mjpeg *m)
 {
     m->broken++;
     m->state = BETWEEN;
@@ -92,7 +92,7 @@ static int step_marker(struct client_mjpeg *m)
     if (i >= m->len)
         return 0;
     if (m->buf[i] != 0xff) {
-        give_up(m);
+        picture_give_up(m);
         return -1;
     }
     while (i < m->len && m->buf[i] == 0xff)
@@ -109,14 +109,14 @@ static int step_marker(struct client_mjpeg *m)
         return -1;
     }
     if (code == 0x00 || code == 0xd8) {
-        give_up(m);
+        picture_give_up(m);
         return -1;
     }
     if (i + 2 > m->len)
         return 0;
     n = (size_t)m->buf[i] << 8 | m->buf[i + 1];
     if (n < 2) {
-        give_up(m);
+        picture_give_up(m);
         return -1;
     }
     if (i + n > m->len)
@@ -158,12 +158,12 @@ static bool find_picture(struct client_mjpeg *m)
             return false;
         step = m->state == SCAN ? step_scan(m) : step_marker(m);
         if (step == 0 && m->len >= m->max) {
-            give_up(m);
+            picture_give_up(m);
             step = -1;
         }
     }
     if (step > 0 && m->at > m->max) {
-        give_up(m);
+        picture_give_up(m);
         return find_picture(m);
     }
     return step > 0;
@@ -201,7 +201,8 @@ int client_mjpeg_next(struct client_mjpeg *m, int timeout_ms, const uint8_t **da
     }
     while (!find_picture(m)) {
         if (m->ended && m->state != BETWEEN) {
-            give_up(m); /* the picture was cut off; a whole one may stand behind a damaged start */
+            picture_give_up(
+                m); /* the picture was cut off; a whole one may stand behind a damaged start */
             continue;
         }
         if (m->ended)

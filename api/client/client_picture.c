@@ -24,8 +24,8 @@ bool client_picture_is(const char *name, bool png)
                : strcasecmp(dot, ".jpg") == 0 || strcasecmp(dot, ".jpeg") == 0;
 }
 
-static int encode(struct file_content *jpeg, const uint8_t *rgb, int w, int h, int quality,
-                  struct err *err)
+static int picture_encode(struct file_content *jpeg, const uint8_t *rgb, int w, int h, int quality,
+                          struct err *err)
 {
     uint8_t *data;
     size_t len;
@@ -45,7 +45,7 @@ static int load_png(struct file_content *jpeg, const char *path, int quality, st
     int w, h, rc = png_read_rgb(path, &rgb, &w, &h, FRAME_SIDE_MAX, err);
 
     if (rc == 0)
-        rc = encode(jpeg, rgb, w, h, quality, err);
+        rc = picture_encode(jpeg, rgb, w, h, quality, err);
     free(rgb);
     return rc;
 }
@@ -72,7 +72,7 @@ static int recode(struct file_content *jpeg, const uint8_t *data, size_t len, in
     if (rc == 0)
         rc = jpeg_decode(decoder, rgb, w, h, data, len, &limits, err);
     if (rc == 0)
-        rc = encode(jpeg, rgb, w, h, quality, err);
+        rc = picture_encode(jpeg, rgb, w, h, quality, err);
     jpeg_decoder_free(&decoder);
     free(rgb);
     return rc;

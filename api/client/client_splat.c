@@ -28,7 +28,7 @@ struct canvas {
 };
 
 /* Tells how much of a pass is done, every few rows or thousand points. */
-static void tell(const struct canvas *c, size_t i, size_t n, size_t every)
+static void canvas_report(const struct canvas *c, size_t i, size_t n, size_t every)
 {
     if (c->view->progress && i % every == 0)
         c->view->progress(c->view->ctx,
@@ -42,7 +42,7 @@ struct disc {
 };
 
 /* Puts a disc into the z-buffer. */
-static void cover(struct canvas *c, size_t i, const struct disc *d, float rim)
+static void canvas_put_disc(struct canvas *c, size_t i, const struct disc *d, float rim)
 {
     (void)rim;
     if (d->z < c->z[i])
@@ -91,7 +91,7 @@ static void draw_points(struct canvas *c, const struct client_splat_view *view,
         float wide_m = view->disc_m > 0 ? view->disc_m : cloud->disc_m[i];
         struct disc d = {.z = p.z, .reach = wide_m, .rgb = cloud->rgb ? cloud->rgb + 3 * i : grey};
 
-        tell(c, i, cloud->n, 4096);
+        canvas_report(c, i, cloud->n, 4096);
         if (!(p.z > NEAR_M))
             continue;
         d.u = K.fx * p.x / p.z + K.cx;
@@ -118,7 +118,7 @@ static void close_gaps(struct canvas *c, float *z_new)
     c->pass++;
     memcpy(z_new, c->z, (size_t)c->w * (size_t)c->h * sizeof *z_new);
     for (int y = 1; y + 1 < c->h; y++) {
-        tell(c, (size_t)y, (size_t)c->h, 64);
+        canvas_report(c, (size_t)y, (size_t)c->h, 64);
         for (int x = 1; x + 1 < c->w; x++) {
             size_t i = (size_t)y * (size_t)c->w + (size_t)x;
             float sum[3] = {0}, z_sum = 0, z_min = INFINITY, z_max = 0;
@@ -194,7 +194,7 @@ static void smooth(struct canvas *c, float *scratch)
 {
     c->pass++;
     for (int y = 0; y < c->h; y++) {
-        tell(c, (size_t)y, (size_t)c->h, 64);
+        canvas_report(c, (size_t)y, (size_t)c->h, 64);
         for (int x = 0; x < c->w; x++) {
             float own = log_depth(c, x, y), sum = 0, z;
             int n = 0;
@@ -242,7 +242,7 @@ static void resolve(uint8_t *picture, struct canvas *c, bool lit, int w, int h)
 {
     c->pass++;
     for (int y = 0; y < h; y++) {
-        tell(c, (size_t)y, (size_t)h, 32);
+        canvas_report(c, (size_t)y, (size_t)h, 32);
         for (int x = 0; x < w; x++) {
             float sum[3] = {0};
 
@@ -264,8 +264,8 @@ static void resolve(uint8_t *picture, struct canvas *c, bool lit, int w, int h)
     }
 }
 
-static int draw(uint8_t *picture, const struct client_splat_view *view,
-                const struct client_splat_cloud *cloud, struct err *err)
+static int canvas_draw(uint8_t *picture, const struct client_splat_view *view,
+                       const struct client_splat_cloud *cloud, struct err *err)
 {
     struct canvas c = {.view = view,
                        .passes = cloud->rgb ? 5 : 7,
@@ -286,7 +286,7 @@ static int draw(uint8_t *picture, const struct client_splat_view *view,
     }
     for (size_t i = 0; i < pixels; i++)
         c.z[i] = INFINITY;
-    draw_points(&c, view, cloud, cover);
+    draw_points(&c, view, cloud, canvas_put_disc);
     draw_points(&c, view, cloud, tint);
     mix(&c);
     for (int i = 0; i < 2; i++)
@@ -321,7 +321,7 @@ int client_splat_draw(uint8_t *picture, const struct client_splat_view *view,
                     : err_set(err, ERR_MEMORY, "no memory for the sizes of %zu points", cloud->n);
     }
     if (rc == 0)
-        rc = draw(picture, view, &own, err);
+        rc = canvas_draw(picture, view, &own, err);
     free(disc_m);
     return rc;
 }

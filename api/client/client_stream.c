@@ -214,7 +214,7 @@ static int wait_for_next(struct client_stream *s, int timeout_ms, struct err *er
 
 /* Ends a connection on which `ready` does not come; one that got further resets the count of
  * failures. */
-static int judge(struct client_stream *s, struct err *err)
+static int stream_judge(struct client_stream *s, struct err *err)
 {
     uint64_t age_ms = client_retry_now_ms() - s->opened_ms;
     bool started = client_talk_started(s->talk);
@@ -230,7 +230,7 @@ static int judge(struct client_stream *s, struct err *err)
 
 /* Frames that were answered `later` go out again when their time has come. Returns for how long the
  * connection may work until then, at most timeout_ms. */
-static int hold(struct client_stream *s, int timeout_ms)
+static int stream_wait_retry(struct client_stream *s, int timeout_ms)
 {
     uint64_t now_ms = client_retry_now_ms(), gone_ms;
     uint32_t for_ms;
@@ -259,7 +259,7 @@ int client_stream_run(struct client_stream *s, int timeout_ms, struct err *err)
     else if (!s->ws)
         rc = wait_for_next(s, timeout_ms, &why);
     else {
-        timeout_ms = hold(s, timeout_ms);
+        timeout_ms = stream_wait_retry(s, timeout_ms);
         if (client_talk_has_more(s->talk))
             client_ws_want_write(s->ws);
         rc = client_ws_run(s->ws, timeout_ms, &why);
@@ -268,7 +268,7 @@ int client_stream_run(struct client_stream *s, int timeout_ms, struct err *err)
         if (rc)
             rc = client_talk_ended(s->talk, rc, &why);
         else
-            rc = judge(s, &why);
+            rc = stream_judge(s, &why);
         if (rc)
             rc = lost(s, rc, &why);
     }

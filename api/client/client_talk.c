@@ -301,8 +301,8 @@ int client_talk_receive(struct client_talk *t, bool binary, const uint8_t *msg, 
 
 /* ------------------------------------------------------------------------------------ writing */
 
-static int say(struct client_talk *t, const struct control_message *m,
-               struct client_talk_message *out, struct err *err)
+static int talk_send(struct client_talk *t, const struct control_message *m,
+                     struct client_talk_message *out, struct err *err)
 {
     size_t len = control_write(t->text, sizeof t->text, m);
 
@@ -331,7 +331,7 @@ static int say_start(struct client_talk *t, struct client_talk_message *out, str
     m.start.epoch = cloud_epoch(t->cloud);
     m.start.reach = t->reach.at;
     t->start_sent = true;
-    return say(t, &m, out, err);
+    return talk_send(t, &m, out, err);
 }
 
 static int granted(const struct client_talk *t)
@@ -403,7 +403,7 @@ int client_talk_next(struct client_talk *t, struct client_talk_message *out, str
     frame = next_frame(t);
     if (camera_due(t)) {
         m = (struct control_message){.op = CONTROL_CAMERA, .camera = next_camera(t)};
-        return say(t, &m, out, err);
+        return talk_send(t, &m, out, err);
     }
     if (frame >= 0) {
         take_frame(t, &t->slots[frame], out);
@@ -411,7 +411,7 @@ int client_talk_next(struct client_talk *t, struct client_talk_message *out, str
     }
     m = (struct control_message){.op = CONTROL_END};
     t->end_sent = true;
-    return say(t, &m, out, err);
+    return talk_send(t, &m, out, err);
 }
 
 /* ------------------------------------------------------------------------------------ ends */
@@ -445,8 +445,8 @@ int client_talk_window(const struct client_talk *t)
     return granted(t) > t->kept ? granted(t) - t->kept : 0;
 }
 
-static int keep(struct slot *slot, const struct frame *f, size_t len,
-                enum frame_pose_convention pose, struct err *err)
+static int slot_keep(struct slot *slot, const struct frame *f, size_t len,
+                     enum frame_pose_convention pose, struct err *err)
 {
     if (array_grow(&slot->msg, &slot->cap, len, 1))
         return err_set(err, ERR_MEMORY, "no memory for a frame of %zu bytes", len);
@@ -476,7 +476,7 @@ int client_talk_send(struct client_talk *t, const struct frame *f, struct err *e
                        (unsigned long long)f->seq, (unsigned long long)t->last_seq);
     while (slot->state != SLOT_FREE)
         slot++; /* kept < CLIENT_WINDOW_MAX: one is free */
-    rc = keep(slot, f, len, t->config.pose, err);
+    rc = slot_keep(slot, f, len, t->config.pose, err);
     if (rc)
         return rc;
     slot->order = t->order++;

@@ -120,7 +120,7 @@ static int parse_url(struct url *u, const char *text, struct err *err)
 /* ------------------------------------------------------------------------------------ events */
 
 /* Only the first reason is kept, because later ones follow from it. */
-static void finish(struct client_ws *w, int rc, const struct err *err)
+static void ws_finish(struct client_ws *w, int rc, const struct err *err)
 {
     w->happened = true;
     w->closed = true;
@@ -139,7 +139,7 @@ static void finish_text(struct client_ws *w, int code, const char *what, const v
         err_set(&err, code, "%s: %.*s", what, n, (const char *)in);
     else
         err_set(&err, code, "%s", what);
-    finish(w, code, &err);
+    ws_finish(w, code, &err);
 }
 
 static uint32_t read_retry_after(struct lws *wsi)
@@ -171,7 +171,7 @@ static void on_refused(struct client_ws *w, struct lws *wsi, const void *in, siz
     w->retry_after_ms = status == 429 || status == 503 ? read_retry_after(wsi) : 0;
     code = client_retry_code((int)status);
     err_set(&err, code, "%s refused the stream with HTTP status %u", w->url.authority, status);
-    finish(w, code, &err);
+    ws_finish(w, code, &err);
 }
 
 static int add_token(struct client_ws *w, struct lws *wsi, void *in, size_t len)
@@ -201,7 +201,7 @@ static int check_subprotocol(struct client_ws *w, struct lws *wsi)
     return 0;
 }
 
-static int reserve(uint8_t **buf, size_t *cap, size_t need, struct err *err)
+static int buffer_reserve(uint8_t **buf, size_t *cap, size_t need, struct err *err)
 {
     return array_grow(buf, cap, need, 1)
                ? err_set(err, ERR_MEMORY, "no memory for a message of %zu bytes", need)
@@ -223,7 +223,7 @@ static int receive(struct client_ws *w, struct lws *wsi, const void *in, size_t 
         rc = err_set(&err, ERR_LIMIT, "the server sent a message of more than %zu bytes", max);
         goto out;
     }
-    rc = reserve(&w->in, &w->in_cap, w->in_len + len, &err);
+    rc = buffer_reserve(&w->in, &w->in_cap, w->in_len + len, &err);
     if (rc)
         goto out;
     if (len)
@@ -236,7 +236,7 @@ static int receive(struct client_ws *w, struct lws *wsi, const void *in, size_t 
     w->in_len = 0;
 out:
     if (rc)
-        finish(w, rc, &err);
+        ws_finish(w, rc, &err);
     return rc ? -1 : 0;
 }
 
@@ -250,7 +250,7 @@ static void on_peer_close(struct client_ws *w, const uint8_t *in, size_t len)
                 len > 125 ? 123 : (int)len - 2, (const char *)in + 2);
     else
         err_set(&err, ERR_END, "the server closed the stream (%u)", code);
-    finish(w, ERR_END, &err);
+    ws_finish(w, ERR_END, &err);
 }
 
 /* Returns for how long the peer's kernel has not acknowledged sent bytes; 0 = nothing is
@@ -352,7 +352,7 @@ static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *use
             return write_ping(w, wsi);
         rc = w->config.on_writable(w->config.ctx, &err);
         if (rc)
-            finish(w, rc, &err);
+            ws_finish(w, rc, &err);
         return rc ? -1 : 0;
     case LWS_CALLBACK_WS_PEER_INITIATED_CLOSE:
         on_peer_close(w, in, len);
@@ -534,7 +534,7 @@ int client_ws_write(struct client_ws *w, const uint8_t *msg, size_t len, bool bi
 
     if (!w->wsi)
         return err_set(err, ERR_IO, "the connection is closed");
-    rc = reserve(&w->out, &w->out_cap, LWS_PRE + len, err);
+    rc = buffer_reserve(&w->out, &w->out_cap, LWS_PRE + len, err);
     if (rc)
         return rc;
     memcpy(w->out + LWS_PRE, msg, len);

@@ -1,4 +1,4 @@
-#include "api/ctl/reconctl.h"
+#include "api/ctl/reconctl_args.h"
 
 #include "api/file.h"
 
@@ -11,6 +11,7 @@
 #define OPTIONS_MAX 64
 #define COMMON(field) offsetof(struct reconctl_common, field)
 #define HELP_CAP 512
+#define WORD_MAX 64
 #define HELP_INDENT 32
 
 /* clang-format off */
@@ -143,7 +144,8 @@ static int set_size(const struct reconctl_option *o, struct reconctl_size *to, c
     return 0;
 }
 
-static int set(const struct reconctl_option *o, void *arguments, const char *text, struct err *err)
+static int option_set(const struct reconctl_option *o, void *arguments, const char *text,
+                      struct err *err)
 {
     void *to = (char *)arguments + o->offset;
     struct reconctl_list *list = to;
@@ -211,8 +213,8 @@ static int unknown(const struct reconctl_command *command, const char *text, str
 
     snprintf(typed, sizeof typed, "%.*s", (int)strcspn(text, "="), text);
     for (int i = 0; typed[0] && typed[1] == '-' && reconctl_option_at(command, i, &o); i++)
-        if (reconctl_help_distance(typed + 2, o.name) < best) {
-            best = reconctl_help_distance(typed + 2, o.name);
+        if (reconctl_args_distance(typed + 2, o.name) < best) {
+            best = reconctl_args_distance(typed + 2, o.name);
             snprintf(guess, sizeof guess, "; did you mean --%.40s?", o.name);
         }
     return err_set(err, ERR_INPUT, "'%.60s' is no option of %s%s", text, command->name, guess);
@@ -247,7 +249,7 @@ int reconctl_args_parse(const struct reconctl_command *command, void *arguments,
         else if (c == ':')
             rc = err_set(err, ERR_INPUT, "'%.60s' needs a value", argv[optind - 1]);
         else if (reconctl_option_at(command, which, &o))
-            rc = set(&o, arguments, optarg, err);
+            rc = option_set(&o, arguments, optarg, err);
     }
     if (rc || common->help)
         return rc;
@@ -298,4 +300,26 @@ void reconctl_args_help(const struct reconctl_command *command)
                  row->name);
         reconctl_put_text(HELP_INDENT, "  %-28s  %s", left, help_row(text, row));
     }
+}
+
+int reconctl_args_distance(const char *a, const char *b)
+{
+    int n = (int)strlen(a), m = (int)strlen(b), d[WORD_MAX][WORD_MAX], least;
+
+    if (n >= WORD_MAX || m >= WORD_MAX)
+        return WORD_MAX;
+    for (int i = 0; i <= n; i++)
+        for (int j = 0; j <= m; j++) {
+            d[i][j] = i + j;
+            if (i == 0 || j == 0)
+                continue;
+            least = d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
+            least = d[i - 1][j] + 1 < least ? d[i - 1][j] + 1 : least;
+            least = d[i][j - 1] + 1 < least ? d[i][j - 1] + 1 : least;
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+                d[i - 2][j - 2] + 1 < least)
+                least = d[i - 2][j - 2] + 1;
+            d[i][j] = least;
+        }
+    return d[n][m];
 }

@@ -71,7 +71,7 @@ static int list(struct reconctl_boards *b, const char *folder, struct err *err)
 /* ------------------------------------------------------------------------- pictures */
 
 /* The size of a picture, which all pictures of the camera have. */
-static int measure(struct boards_work *w, const char *path, int camera, struct err *err)
+static int boards_measure(struct boards_work *w, const char *path, int camera, struct err *err)
 {
     static const struct jpeg_limits limits = {
         .max_width = SIDE_MAX, .max_height = SIDE_MAX, .max_scans = 500, .max_bytes = FILE_MAX};
@@ -105,7 +105,7 @@ static int measure(struct boards_work *w, const char *path, int camera, struct e
     return 0;
 }
 
-static int keep(struct boards_work *w, int picture, int camera, struct err *err)
+static int boards_keep(struct boards_work *w, int picture, int camera, struct err *err)
 {
     struct reconctl_boards *b = w->b;
 
@@ -122,7 +122,7 @@ static int keep(struct boards_work *w, int picture, int camera, struct err *err)
     return 0;
 }
 
-static int look(struct boards_work *w, int picture, int camera, struct err *err)
+static int boards_search(struct boards_work *w, int picture, int camera, struct err *err)
 {
     char path[PATH_MAX], shown[RECONCTL_SHOWN];
     int rc;
@@ -132,11 +132,11 @@ static int look(struct boards_work *w, int picture, int camera, struct err *err)
         return err_at(err, ERR_LIMIT, w->folder[camera], "is too long a path");
     if (access(path, F_OK) != 0) /* the other camera's alone */
         return 0;
-    rc = measure(w, path, camera, err);
+    rc = boards_measure(w, path, camera, err);
     if (rc == 0)
         rc = reconctl_mrgingham_find(w->at, w->grid, path, err);
     if (rc == 0)
-        return keep(w, picture, camera, err);
+        return boards_keep(w, picture, camera, err);
     if (rc != ERR_NOT_FOUND)
         return rc;
     w->b->no_board[camera][picture] = true;
@@ -168,7 +168,7 @@ int reconctl_boards_find(struct reconctl_boards *b, const char *folder, const ch
         rc = list(b, second, err);
     for (int i = 0; rc == 0 && i < b->n_names * b->n_cameras; i++)
         rc = reconctl_stopped() ? err_set(err, ERR_STATE, "interrupted")
-                                : look(w, i / b->n_cameras, i % b->n_cameras, err);
+                                : boards_search(w, i / b->n_cameras, i % b->n_cameras, err);
 out:
     if (w)
         free(w->file.data);

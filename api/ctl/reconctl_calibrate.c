@@ -43,8 +43,8 @@ static const struct reconctl_option options[] = {
 
 /* ------------------------------------------------------------------------- input */
 
-static int read_line(struct calibrate_corner *c, const char *line, const char *path, int number,
-                     struct err *err)
+static int corner_read(struct calibrate_corner *c, const char *line, const char *path, int number,
+                       struct err *err)
 {
     if (!calibrate_corner_parse(c, line))
         return err_at(err, ERR_INPUT, path, "line %d is not `picture camera x y u v`", number);
@@ -66,7 +66,7 @@ static int read_corners(struct reconctl_boards *b, const char *path, struct err 
         if (b->n == CALIBRATE_CORNERS_MAX)
             rc = err_at(err, ERR_LIMIT, path, "more than %d corners", CALIBRATE_CORNERS_MAX);
         else
-            rc = read_line(&b->corners[b->n++], line, path, number, err);
+            rc = corner_read(&b->corners[b->n++], line, path, number, err);
     }
     if (rc == 0 && ferror(f))
         rc = err_at(err, ERR_NOT_FOUND, path, "cannot be read: %m");
@@ -238,8 +238,8 @@ static void print_table(const struct reconctl_boards *b, const struct calibrate_
     printf("all corners %.3f px\n", r->all_px);
 }
 
-static int show(const struct calibrate_options *o, const struct reconctl_boards *b,
-                const struct calibrate_result *r, struct err *err)
+static int calibration_show(const struct calibrate_options *o, const struct reconctl_boards *b,
+                            const struct calibrate_result *r, struct err *err)
 {
     char *line = malloc(JSON_BYTES);
     int rc = 0;
@@ -298,7 +298,7 @@ static int run_calibrate(void *arguments)
             put_blamed(&err, &b, r);
     }
     if (rc == 0)
-        rc = show(o, &b, r, &err);
+        rc = calibration_show(o, &b, r, &err);
     reconctl_boards_free(&b);
     free(r);
     if (rc && reconctl_stopped())

@@ -1,4 +1,4 @@
-#include "api/ctl/reconctl.h"
+#include "api/ctl/reconctl_help.h"
 
 #include <stdio.h>
 #include <string.h>

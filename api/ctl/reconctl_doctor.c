@@ -1,4 +1,5 @@
-#include "api/ctl/reconctl.h"
+#include "api/ctl/reconctl_args.h"
+#include "api/ctl/reconctl_link.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -19,10 +20,11 @@ struct report {
     int code; /* exit code of the first BAD */
 };
 
-static void say(struct report *r, enum verdict v, int code, const char *what, const char *fmt, ...)
-    ERR_PRINTF(5, 6);
+static void report_say(struct report *r, enum verdict v, int code, const char *what,
+                       const char *fmt, ...) ERR_PRINTF(5, 6);
 
-static void say(struct report *r, enum verdict v, int code, const char *what, const char *fmt, ...)
+static void report_say(struct report *r, enum verdict v, int code, const char *what,
+                       const char *fmt, ...)
 {
     static const char *const names[] = {"ok", "warning", "bad"};
     char text[400], buf[700];
@@ -58,27 +60,28 @@ static void check_machine(struct report *r, const struct reconctl_common *common
     struct stat st;
     time_t now = time(NULL);
 
-    say(r, GOOD, 0, "version", "reconctl %s", RECOND_VERSION);
+    report_say(r, GOOD, 0, "version", "reconctl %s", RECOND_VERSION);
     if (reconctl_server_in_path("ffmpeg", path, sizeof path))
-        say(r, GOOD, 0, "ffmpeg", "%s", path);
+        report_say(r, GOOD, 0, "ffmpeg", "%s", path);
     else
-        say(r, WARN, 0, "ffmpeg",
-            "not in PATH: `push` takes folders and MJPEG, but no video files");
+        report_say(r, WARN, 0, "ffmpeg",
+                   "not in PATH: `push` takes folders and MJPEG, but no video files");
     if (reconctl_server_find(path, sizeof path))
-        say(r, GOOD, 0, "recond", "%s", path);
+        report_say(r, GOOD, 0, "recond", "%s", path);
     else
-        say(r, WARN, 0, "recond", "not beside reconctl nor in PATH: `push` cannot start one");
+        report_say(r, WARN, 0, "recond",
+                   "not beside reconctl nor in PATH: `push` cannot start one");
     if (now < 1600000000)
-        say(r, BAD, RECONCTL_FAILURE, "clock", "this machine's clock says %lld: set it",
-            (long long)now);
+        report_say(r, BAD, RECONCTL_FAILURE, "clock", "this machine's clock says %lld: set it",
+                   (long long)now);
     if (!file)
-        say(r, GOOD, 0, "token", "none given (enough where the server asks for none)");
+        report_say(r, GOOD, 0, "token", "none given (enough where the server asks for none)");
     else if (stat(file, &st) != 0)
-        say(r, BAD, RECONCTL_FAILURE, "token", "%s cannot be read: %m", file);
+        report_say(r, BAD, RECONCTL_FAILURE, "token", "%s cannot be read: %m", file);
     else if (st.st_mode & 077)
-        say(r, WARN, 0, "token", "%s can be read by others: chmod 600", file);
+        report_say(r, WARN, 0, "token", "%s can be read by others: chmod 600", file);
     else
-        say(r, GOOD, 0, "token", "%s", file);
+        report_say(r, GOOD, 0, "token", "%s", file);
 }
 
 /* ------------------------------------------------------------------------------------ server */
@@ -96,19 +99,19 @@ static void check_session(struct report *r, struct client *client,
     time_t before = time(NULL);
 
     if (client_session_create(client, "{\"name\":\"doctor\"}", &s, &err)) {
-        say(r, BAD, RECONCTL_REFUSED, "session", "cannot be created: %s", err.text);
+        report_say(r, BAD, RECONCTL_REFUSED, "session", "cannot be created: %s", err.text);
         return;
     }
     snprintf(path, sizeof path, "/v1/sessions/%s", s.id);
     if (reconctl_get(client, path, &doc, &err) == 0 &&
         strptime(json_text(json_member(doc, "created")), "%Y-%m-%dT%H:%M:%S", &tm)) {
         off = difftime(timegm(&tm), before);
-        say(r, fabs(off) > CLOCK_TOLERANCE_S ? WARN : GOOD, 0, "clock",
-            "the server's differs by %.0f s", off);
+        report_say(r, fabs(off) > CLOCK_TOLERANCE_S ? WARN : GOOD, 0, "clock",
+                   "the server's differs by %.0f s", off);
     }
     json_free(&doc);
     if (reconctl_delete_session(config, &s, &err)) {
-        say(r, WARN, 0, "session", "%s was created and stays: %s", s.id, err.text);
+        report_say(r, WARN, 0, "session", "%s was created and stays: %s", s.id, err.text);
     } else {
         /* Where the port is right, a stream of a session that is gone is answered with 404. */
         struct client_stream_config to = {.url = s.stream_url,
@@ -118,16 +121,16 @@ static void check_session(struct report *r, struct client *client,
         struct client_stream *stream = NULL;
         int rc;
 
-        say(r, GOOD, 0, "session", "created and deleted; streams at %s", s.stream_url);
+        report_say(r, GOOD, 0, "session", "created and deleted; streams at %s", s.stream_url);
         rc = client_stream_open(&stream, &to, &err);
 
         for (int i = 0; rc == 0 && i < 50; i++)
             rc = client_stream_run(stream, 100, &err);
         if (rc == ERR_IO || rc == 0)
-            say(r, BAD, RECONCTL_UNREACHABLE, "stream", "%s: %s", s.stream_url,
-                rc ? err.text : "no answer");
+            report_say(r, BAD, RECONCTL_UNREACHABLE, "stream", "%s: %s", s.stream_url,
+                       rc ? err.text : "no answer");
         else
-            say(r, GOOD, 0, "stream", "port answers");
+            report_say(r, GOOD, 0, "stream", "port answers");
         client_stream_close(&stream);
     }
 }
@@ -140,27 +143,27 @@ static void check_devices(struct report *r, struct client *client)
     int rc = reconctl_get(client, "/v1/devices", &doc, &err);
 
     if (rc) {
-        say(r, BAD, RECONCTL_REFUSED, "devices", "%s", err.text);
+        report_say(r, BAD, RECONCTL_REFUSED, "devices", "%s", err.text);
         return;
     }
     list = json_member(doc, "devices");
     for (size_t i = 0; (d = json_item(list, i)); i++) {
         bool cpu = strcmp(json_text(json_member(d, "backend")), "cpu") == 0;
 
-        say(r, GOOD, 0, "device", "%s: %s, %s%s%s", json_text(json_member(d, "name")),
-            json_text(json_member(d, "backend")), json_text(json_member(d, "model")),
-            *json_text(json_member(d, "why")) ? ": " : "", json_text(json_member(d, "why")));
+        report_say(r, GOOD, 0, "device", "%s: %s, %s%s%s", json_text(json_member(d, "name")),
+                   json_text(json_member(d, "backend")), json_text(json_member(d, "model")),
+                   *json_text(json_member(d, "why")) ? ": " : "", json_text(json_member(d, "why")));
         if (cpu && access("/proc/driver/nvidia/version", R_OK) == 0)
-            say(r, WARN, 0, "gpu",
-                "this machine has an NVIDIA driver, the server computes on the CPU");
+            report_say(r, WARN, 0, "gpu",
+                       "this machine has an NVIDIA driver, the server computes on the CPU");
     }
     if (json_count(list) == 0)
-        say(r, BAD, RECONCTL_FAILURE, "devices", "the server has none");
+        report_say(r, BAD, RECONCTL_FAILURE, "devices", "the server has none");
     json_free(&doc);
     if (reconctl_get(client, "/v1/models", &doc, &err) == 0) {
         size_t n = json_count(json_member(doc, "models"));
 
-        say(r, n ? GOOD : BAD, RECONCTL_FAILURE, "models", "%zu networks", n);
+        report_say(r, n ? GOOD : BAD, RECONCTL_FAILURE, "models", "%zu networks", n);
     }
     json_free(&doc);
 }
@@ -176,19 +179,19 @@ static int run_doctor(void *arguments)
     check_machine(&r, common);
     rc = reconctl_link_open(&link, common, false, &err);
     if (rc) {
-        say(&r, BAD, RECONCTL_FAILURE, "server", "%s%s%s", err.where, err.where[0] ? ": " : "",
-            err.text);
+        report_say(&r, BAD, RECONCTL_FAILURE, "server", "%s%s%s", err.where,
+                   err.where[0] ? ": " : "", err.text);
         return r.code;
     }
     rc = client_request(link.client, "GET", "/livez", NULL, NULL, NULL, NULL, &err);
     if (rc) {
-        say(&r, BAD, rc == ERR_IO ? RECONCTL_UNREACHABLE : RECONCTL_REFUSED, "server", "%s",
-            err.text);
+        report_say(&r, BAD, rc == ERR_IO ? RECONCTL_UNREACHABLE : RECONCTL_REFUSED, "server", "%s",
+                   err.text);
         goto out;
     }
     rc = client_request(link.client, "GET", "/readyz", NULL, NULL, NULL, NULL, &err);
-    say(&r, rc ? BAD : GOOD, RECONCTL_REFUSED, "server", "%s%s", link.config.url,
-        rc ? " answers, but is not ready" : " is ready");
+    report_say(&r, rc ? BAD : GOOD, RECONCTL_REFUSED, "server", "%s%s", link.config.url,
+               rc ? " answers, but is not ready" : " is ready");
     if (rc == 0) {
         check_devices(&r, link.client);
         check_session(&r, link.client, &link.config);

@@ -10,7 +10,8 @@
 #ifndef RECOND_API_RECONCTL_EVAL_H
 #define RECOND_API_RECONCTL_EVAL_H
 
-#include "api/ctl/reconctl.h"
+#include "api/ctl/reconctl_args.h"
+#include "api/ctl/reconctl_link.h"
 
 /* Writes text and a newline to a file (beside it and renamed). Does nothing where path is NULL.
  * Returns 0; ERR_INPUT, ERR_NOT_FOUND: it cannot be written. */

@@ -8,7 +8,8 @@
 #ifndef RECOND_API_RECONCTL_EVAL_FEED_H
 #define RECOND_API_RECONCTL_EVAL_FEED_H
 
-#include "api/ctl/reconctl.h"
+#include "api/ctl/reconctl_args.h"
+#include "api/ctl/reconctl_link.h"
 #include "api/ctl/reconctl_source.h"
 #include "proto/cloud/ply.h"
 

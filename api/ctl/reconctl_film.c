@@ -22,7 +22,7 @@ struct reconctl_film {
     int fd; /* its standard input */
 };
 
-static int start(struct reconctl_film *film, int w, int h, struct err *err)
+static int film_start(struct reconctl_film *film, int w, int h, struct err *err)
 {
     size_t n = strlen(film->path);
     bool gif = n > 4 && strcmp(film->path + n - 4, ".gif") == 0;
@@ -87,7 +87,7 @@ int reconctl_film_open(struct reconctl_film **out, const char *path, int w, int 
     }
     film->fd = -1;
     film->bytes = 3 * (size_t)w * (size_t)h;
-    rc = start(film, w, h, err);
+    rc = film_start(film, w, h, err);
     if (rc) {
         struct err ignored;
 

@@ -1,4 +1,4 @@
-#include "api/ctl/reconctl.h"
+#include "api/ctl/reconctl_link.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +12,7 @@ struct search {
 };
 
 /* Looks through one page of the list. A name goes before the beginning of an id. */
-static void look(struct search *s, const struct json *list)
+static void search_page(struct search *s, const struct json *list)
 {
     const struct json *one;
 
@@ -43,7 +43,7 @@ int reconctl_find_session(char id[CONTROL_ID_CAP], struct client *client, const 
     do {
         rc = reconctl_get(client, path, &doc, err);
         if (rc == 0) {
-            look(&s, json_member(doc, "sessions"));
+            search_page(&s, json_member(doc, "sessions"));
             snprintf(next, sizeof next, "%s", json_text(json_member(doc, "next")));
             snprintf(path, sizeof path, "/v1/sessions?limit=100&cursor=%s", next);
         }

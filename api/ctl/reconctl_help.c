@@ -1,9 +1,11 @@
-#include "api/ctl/reconctl.h"
+#include "api/ctl/reconctl_help.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #define WORD 32
+
+const struct reconctl_command *const *reconctl_commands;
 
 static const struct {
     const char *name, *summary;
@@ -53,7 +55,7 @@ const char *reconctl_help_summary(int i)
 }
 
 /* Puts the first one or two words together. */
-static const char *join(char both[2 * WORD], char **word, int n)
+static const char *words_join(char both[2 * WORD], char **word, int n)
 {
     snprintf(both, 2 * WORD, "%.30s%s%.30s", word[0], n > 1 ? " " : "", n > 1 ? word[1] : "");
     return both;
@@ -65,7 +67,7 @@ const struct reconctl_command *reconctl_help_find(int n, char **word, int *used)
 
     for (*used = n < 2 ? n : 2; *used >= 1; (*used)--)
         for (int i = 0; reconctl_commands[i]; i++)
-            if (strcmp(reconctl_commands[i]->name, join(both, word, *used)) == 0)
+            if (strcmp(reconctl_commands[i]->name, words_join(both, word, *used)) == 0)
                 return reconctl_commands[i];
     return NULL;
 }
@@ -122,13 +124,14 @@ static void guess(char found[2 * WORD], int n, char **word)
     found[0] = '\0';
     for (int i = 0; reconctl_commands[i]; i++) {
         const char *name = reconctl_commands[i]->name;
-        int d = reconctl_help_distance(strchr(name, ' ') ? join(both, word, n) : word[0], name);
+        int d =
+            reconctl_args_distance(strchr(name, ' ') ? words_join(both, word, n) : word[0], name);
 
         if (d < best)
             snprintf(found, 2 * WORD, "%s", name);
         best = d < best ? d : best;
         snprintf(family, sizeof family, "%.*s", (int)first_length(i), name);
-        d = reconctl_help_distance(word[0], family) + (n > 1); /* both words say more */
+        d = reconctl_args_distance(word[0], family) + (n > 1); /* both words say more */
         if (d > (n > 1) && d < best)
             snprintf(found, 2 * WORD, "%s", family);
         best = d > (n > 1) && d < best ? d : best;
@@ -154,26 +157,4 @@ int reconctl_help_unknown(int n, char **word)
         fprintf(stderr, ": `reconctl help%s%s` lists them\n", family ? " " : "",
                 family ? word[0] : "");
     return RECONCTL_USAGE;
-}
-
-int reconctl_help_distance(const char *a, const char *b)
-{
-    int n = (int)strlen(a), m = (int)strlen(b), d[2 * WORD][2 * WORD], least;
-
-    if (n >= 2 * WORD || m >= 2 * WORD)
-        return 2 * WORD;
-    for (int i = 0; i <= n; i++)
-        for (int j = 0; j <= m; j++) {
-            d[i][j] = i + j;
-            if (i == 0 || j == 0)
-                continue;
-            least = d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
-            least = d[i - 1][j] + 1 < least ? d[i - 1][j] + 1 : least;
-            least = d[i][j - 1] + 1 < least ? d[i][j - 1] + 1 : least;
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
-                d[i - 2][j - 2] + 1 < least)
-                least = d[i - 2][j - 2] + 1;
-            d[i][j] = least;
-        }
-    return d[n][m];
 }

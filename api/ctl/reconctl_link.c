@@ -1,4 +1,4 @@
-#include "api/ctl/reconctl.h"
+#include "api/ctl/reconctl_link.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -104,4 +104,17 @@ void reconctl_link_close(struct reconctl_link *link)
     client_close(&link->client);
     reconctl_server_stop(&link->server);
     explicit_bzero(link->token, sizeof link->token);
+}
+
+int reconctl_get(struct client *client, const char *path, struct json **doc, struct err *err)
+{
+    char *body = NULL;
+    size_t len = 0;
+    int rc = client_request(client, "GET", path, NULL, &body, &len, NULL, err);
+
+    *doc = NULL;
+    if (rc == 0)
+        rc = json_parse(doc, body, len, 16, err);
+    free(body);
+    return rc;
 }

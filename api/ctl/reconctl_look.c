@@ -37,7 +37,7 @@ static bool is_black(struct reconctl_look *l, const struct frame *f)
     return black;
 }
 
-static void count(struct reconctl_look_run *run, bool more)
+static void look_count(struct reconctl_look_run *run, bool more)
 {
     run->now = more ? run->now + 1 : 0;
     if (run->now > run->longest)
@@ -52,8 +52,8 @@ void reconctl_look_at(struct reconctl_look *l, const struct frame *f)
     black = same ? l->black.now > 0 : is_black(l, f);
     if (same && !black && l->same.now == 0)
         l->same.now = 1; /* the one before belongs to the run */
-    count(&l->black, black);
-    count(&l->same, same && !black);
+    look_count(&l->black, black);
+    look_count(&l->same, same && !black);
     l->crc = crc;
     l->len = f->payload_len;
     l->n++;

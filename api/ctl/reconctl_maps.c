@@ -80,7 +80,7 @@ int reconctl_maps_check(const char *folder, struct err *err)
     return file_try(path, err);
 }
 
-static int start(struct reconctl_maps **m, struct err *err)
+static int maps_start(struct reconctl_maps **m, struct err *err)
 {
     *m = calloc(1, sizeof **m);
     if (!*m)
@@ -91,7 +91,7 @@ static int start(struct reconctl_maps **m, struct err *err)
 int reconctl_maps_take(struct reconctl_maps **m, const char *folder, const uint8_t *msg, size_t len,
                        struct err *err)
 {
-    int rc = *m ? 0 : start(m, err);
+    int rc = *m ? 0 : maps_start(m, err);
 
     if (rc || msg[0] != DEPTH_OP)
         return rc;

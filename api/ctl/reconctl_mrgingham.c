@@ -24,7 +24,7 @@ static const char *const tries[][ARGUMENTS] = {
     {"--noclahe", "--blur", "2"}, {"--noclahe", "--blur", "1"}, {"--blur", "1"}};
 
 /* The picture is its standard input: it takes names for patterns, and puts them in its table. */
-static int start(pid_t *pid, int *out, char **argv, const char *path, struct err *err)
+static int finder_start(pid_t *pid, int *out, char **argv, const char *path, struct err *err)
 {
     posix_spawn_file_actions_t actions;
     int ends[2], rc;
@@ -50,13 +50,13 @@ static int start(pid_t *pid, int *out, char **argv, const char *path, struct err
 }
 
 /* table [TABLE_BYTES]: what it prints, with a zero at the end. */
-static int run(char *table, char **argv, const char *path, struct err *err)
+static int finder_run(char *table, char **argv, const char *path, struct err *err)
 {
     int out = -1, status = 0, rc;
     size_t len = 0;
     pid_t pid;
 
-    rc = start(&pid, &out, argv, path, err);
+    rc = finder_start(&pid, &out, argv, path, err);
     if (rc)
         return rc;
     rc = file_read(out, table, TABLE_BYTES, &len);
@@ -91,7 +91,7 @@ int reconctl_mrgingham_find(double (*at)[2], int grid, const char *path, struct 
         for (int k = 0; tries[i][k]; k++)
             argv[n++] = (char *)tries[i][k];
         argv[n] = (char *)"/dev/stdin";
-        rc = run(table, argv, path, err);
+        rc = finder_run(table, argv, path, err);
         if (rc)
             break;
         rc = calibrate_board_parse(at, grid, table, &why);

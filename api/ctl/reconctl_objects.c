@@ -1,5 +1,6 @@
 /* `objects`: what a server recognises, and what it recognises in a file. */
-#include "api/ctl/reconctl.h"
+#include "api/ctl/reconctl_args.h"
+#include "api/ctl/reconctl_link.h"
 
 #include "api/file.h"
 #include "proto/base64.h"
@@ -217,8 +218,8 @@ static int put_region(struct body *b, const struct arguments *o, struct err *err
 }
 
 /* Loads the files of the operands from `first` on. Returns how many; negative: an error. */
-static int load(struct file_content *file, const struct arguments *o, int first, int last,
-                size_t *chars, struct err *err)
+static int files_load(struct file_content *file, const struct arguments *o, int first, int last,
+                      size_t *chars, struct err *err)
 {
     int n = 0;
 
@@ -237,7 +238,7 @@ static int make_add(struct body *b, const struct arguments *o, struct err *err)
 {
     struct file_content file[RECONCTL_OPERANDS_MAX] = {0};
     size_t chars;
-    int n = load(file, o, 1, o->common.n_operands, &chars, err);
+    int n = files_load(file, o, 1, o->common.n_operands, &chars, err);
     int rc = n < 0 ? n : body_open(b, chars, err);
     bool region = o->session || o->box;
 
@@ -261,7 +262,7 @@ static int make_match(struct body *b, const struct arguments *o, struct err *err
 {
     struct file_content file = {0};
     size_t chars;
-    int n = load(&file, o, 0, 1, &chars, err), rc = n < 0 ? n : body_open(b, chars, err);
+    int n = files_load(&file, o, 0, 1, &chars, err), rc = n < 0 ? n : body_open(b, chars, err);
 
     if (rc == 0 && o->common.n_operands > 1) {
         json_open_list(&b->w, "objects");
@@ -392,7 +393,7 @@ static int send_body(const struct arguments *o, const char *path, const char *ty
 }
 
 /* The server computes before it answers. */
-static void set_defaults(void *arguments)
+static void objects_defaults(void *arguments)
 {
     struct arguments *o = arguments;
     o->common.timeout_s = WAIT_S;
@@ -453,7 +454,7 @@ const struct reconctl_command reconctl_objects_add_command = {
         "Enrol an object by depth pictures, a mesh (PLY, OBJ), or a part of a session's cloud",
     .options = add_options,
     .size = sizeof(struct arguments),
-    .defaults = set_defaults,
+    .defaults = objects_defaults,
     .run = run_add,
 };
 
@@ -479,6 +480,6 @@ const struct reconctl_command reconctl_objects_match_command = {
     .summary = "Look for objects in a depth picture or a mesh, without a session",
     .options = match_options,
     .size = sizeof(struct arguments),
-    .defaults = set_defaults,
+    .defaults = objects_defaults,
     .run = run_match,
 };

@@ -1,6 +1,7 @@
 #include "api/ctl/reconctl_maps.h"
 #include "api/ctl/reconctl_progress.h"
-#include "api/ctl/reconctl.h"
+#include "api/ctl/reconctl_args.h"
+#include "api/ctl/reconctl_link.h"
 
 #include "proto/cloud/ply.h"
 
@@ -36,7 +37,7 @@ static const struct reconctl_option options[] = {
 };
 /* clang-format on */
 
-static void set_defaults(void *arguments)
+static void pull_defaults(void *arguments)
 {
     ((struct pull_options *)arguments)->retry_s = RETRY_S;
 }
@@ -109,13 +110,13 @@ static void on_retry(void *ctx, const struct err *why, int wait_ms)
             reconctl_shown(text, why->text, RECONCTL_SHOWN), wait_ms * 1e-3);
 }
 
-static bool stopped(void *ctx)
+static bool pull_stopped(void *ctx)
 {
     (void)ctx;
     return reconctl_stopped() > 0;
 }
 
-static void show(struct pull *p, const char *type)
+static void pull_show(struct pull *p, const char *type)
 {
     const struct cloud *cloud = client_stream_cloud(p->stream);
     struct client_stream_stats stats;
@@ -202,7 +203,7 @@ static int find_session(struct pull *p, const struct reconctl_link *link, char s
 
     config.retry_s = p->o->retry_s;
     config.on_retry = on_retry;
-    config.stopped = stopped;
+    config.stopped = pull_stopped;
     rc = client_open(&client, &config, err);
     if (rc == 0)
         rc = reconctl_find_session(p->id, client, p->o->common.operands[0], err);
@@ -219,7 +220,7 @@ static bool whole(const struct pull *p)
 
 /* Lets the stream work until the mirror equals the server's cloud, with --follow until the session
  * is closed as well. */
-static int follow(struct pull *p, struct reconctl_link *link, struct err *err)
+static int pull_follow(struct pull *p, struct reconctl_link *link, struct err *err)
 {
     char url[256];
     double asked_s = 0;
@@ -239,16 +240,16 @@ static int follow(struct pull *p, struct reconctl_link *link, struct err *err)
             break;
         if (p->changed && reconctl_now_s() - p->written_s > WRITE_EVERY_S) {
             rc = write_cloud(p, err);
-            show(p, "progress");
+            pull_show(p, "progress");
         }
         if ((p->changed || p->away) && reconctl_progress_due(&p->progress))
-            show(p, "");
+            pull_show(p, "");
     }
     /* A closed session ends the stream, which is no failure once the cloud is whole. */
     return rc == ERR_END && whole(p) ? 0 : rc;
 }
 
-static int check(const struct pull_options *o, struct err *err)
+static int pull_check(const struct pull_options *o, struct err *err)
 {
     if (!o->depth_out)
         return 0;
@@ -258,7 +259,7 @@ static int check(const struct pull_options *o, struct err *err)
     return reconctl_maps_check(o->depth_out, err);
 }
 
-static int write_all(struct pull *p, struct err *err)
+static int pull_write(struct pull *p, struct err *err)
 {
     int rc = write_cloud(p, err);
 
@@ -294,7 +295,7 @@ static int run_pull(void *arguments)
     char url[256];
     int rc, code = RECONCTL_OK;
 
-    rc = check(o, &err);
+    rc = pull_check(o, &err);
     if (rc) {
         code = reconctl_fail(&o->common, &err);
         return rc == ERR_INPUT ? RECONCTL_USAGE : code;
@@ -309,18 +310,18 @@ static int run_pull(void *arguments)
     if (rc == 0)
         rc = client_stream_open(&p.stream, &config, &err);
     if (rc == 0)
-        rc = follow(&p, &link, &err);
+        rc = pull_follow(&p, &link, &err);
     reconctl_progress_end(&p.progress, false);
     if (rc)
         code = reconctl_fail_server(&o->common, &err);
     /* What was received is kept even where the server failed. */
-    if (p.stream && client_stream_ready(p.stream) && write_all(&p, &err)) {
+    if (p.stream && client_stream_ready(p.stream) && pull_write(&p, &err)) {
         code = reconctl_fail(&o->common, &err);
         goto out;
     }
     if (rc)
         goto out;
-    show(&p, "summary");
+    pull_show(&p, "summary");
     if (o->output && !p.json)
         print_output(&p);
     if (o->depth_out && !p.json)
@@ -342,6 +343,6 @@ const struct reconctl_command reconctl_pull_command = {
     .summary = "Receive a session's cloud as it grows",
     .options = options,
     .size = sizeof(struct pull_options),
-    .defaults = set_defaults,
+    .defaults = pull_defaults,
     .run = run_pull,
 };

@@ -9,7 +9,7 @@
 #ifndef RECOND_API_RECONCTL_PUSH_H
 #define RECOND_API_RECONCTL_PUSH_H
 
-#include "api/ctl/reconctl.h"
+#include "api/ctl/reconctl_args.h"
 #include "api/ctl/reconctl_look.h"
 #include "api/ctl/reconctl_maps.h"
 #include "api/ctl/reconctl_meter.h"

@@ -1,4 +1,5 @@
 #include "api/ctl/reconctl_push.h"
+#include "api/ctl/reconctl_link.h"
 
 #include "proto/cloud/ply.h"
 

@@ -102,31 +102,6 @@ static const char *stream_token(const struct reconctl_push_job *j)
     return j->session.ingest_token[0] ? j->session.ingest_token : j->rest->token;
 }
 
-static int write_cloud(struct reconctl_push_job *j, struct err *err)
-{
-    const struct control_ready *ready = client_stream_ready(j->stream);
-    const struct ply_frame frame = {ready ? ready->step_m : 0.001f, j->session.up,
-                                    j->session.guessed};
-
-    return ply_write_file(j->options->output, client_stream_cloud(j->stream), &frame,
-                          j->options->unplaced, err);
-}
-
-const struct reconctl_push_kind reconctl_push_mono = {
-    .noun = "point", .output = "cloud", .has_map = true, .check = file_try, .write = write_cloud};
-
-const struct reconctl_push_kind reconctl_push_panorama = {
-    .noun = "voxel", .output = "cloud", .has_map = true, .check = file_try, .write = write_cloud};
-
-#define KIND(WORD, word) [SESSION_##WORD] = &reconctl_push_##word,
-const struct reconctl_push_kind *reconctl_push_kind(const struct reconctl_push_options *o)
-{
-    static const struct reconctl_push_kind *const kinds[SESSION_KINDS_END] = {
-        [SESSION_KIND_DEFAULT] = &reconctl_push_mono, SESSION_KINDS(KIND)};
-
-    return kinds[o->asked.kind];
-}
-
 static int on_result(void *ctx, const uint8_t *msg, size_t len, struct err *err)
 {
     struct reconctl_push_job *j = ctx;
@@ -191,7 +166,7 @@ static void on_retry(void *ctx, const struct err *why, int wait_ms)
 
 /* Once there is a session the first Ctrl-C only ends the input, so that frames already sent are not
  * lost. */
-static bool stopped(void *ctx)
+static bool job_stopped(void *ctx)
 {
     const struct reconctl_push_job *j = ctx;
 
@@ -205,7 +180,7 @@ static int open_client(struct reconctl_push_job *j)
     config.retry_s = j->options->retry_s;
     config.ctx = j;
     config.on_retry = on_retry;
-    config.stopped = stopped;
+    config.stopped = job_stopped;
     return client_open(&j->client, &config, &j->err);
 }
 

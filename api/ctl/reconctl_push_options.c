@@ -49,8 +49,8 @@ static void put_value(struct json_writer *w, const char *key, const char *text)
 }
 
 /* Takes the key of the i-th --option up to '.' or '='; *rest is what follows it. */
-static int split(const struct reconctl_list *list, int i, char key[64], const char **rest,
-                 struct err *err)
+static int option_split(const struct reconctl_list *list, int i, char key[64], const char **rest,
+                        struct err *err)
 {
     size_t n = strcspn(list->at[i], ".=");
 
@@ -71,7 +71,7 @@ static int put_list(struct json_writer *w, const struct reconctl_list *list, str
     int rc = 0;
 
     for (int i = 0; rc == 0 && i < list->n; i++) {
-        rc = split(list, i, key, &rest, err);
+        rc = option_split(list, i, key, &rest, err);
         if (rc || done[i])
             continue;
         if (*rest == '=') {
@@ -80,7 +80,7 @@ static int put_list(struct json_writer *w, const struct reconctl_list *list, str
         }
         json_open_map(w, key);
         for (int k = i; rc == 0 && k < list->n; k++) {
-            rc = split(list, k, other, &tail, err);
+            rc = option_split(list, k, other, &tail, err);
             if (rc || *tail != '.' || strcmp(other, key) != 0)
                 continue;
             snprintf(member, sizeof member, "%.*s", (int)strcspn(tail + 1, "="), tail + 1);

@@ -130,7 +130,7 @@ static void on_progress(void *ctx, double done)
 }
 
 /* The picture into the film, or into its file. */
-static int save(struct render *r, const char *file, struct err *err)
+static int render_save(struct render *r, const char *file, struct err *err)
 {
     int w = r->o->size.w, h = r->o->size.h, rc;
 
@@ -146,8 +146,8 @@ static int save(struct render *r, const char *file, struct err *err)
     return rc;
 }
 
-static int draw(struct render *r, const struct client_splat_view *from, const char *file,
-                struct err *err)
+static int render_draw(struct render *r, const struct client_splat_view *from, const char *file,
+                       struct err *err)
 {
     struct client_splat_view view = *from;
     int rc;
@@ -161,7 +161,7 @@ static int draw(struct render *r, const struct client_splat_view *from, const ch
     rc = client_splat_draw(r->picture, &view, &r->cloud, err);
     if (rc == 0 && r->things.n)
         rc = reconctl_things_draw(r->picture, &view, &r->things, err);
-    return rc ? rc : save(r, file, err);
+    return rc ? rc : render_save(r, file, err);
 }
 
 static int draw_orbit(struct render *r, struct err *err)
@@ -179,7 +179,7 @@ static int draw_orbit(struct render *r, struct err *err)
 
         snprintf(file, sizeof file, "%.*s-%03d.png", stem, r->o->output, i);
         r->at = i;
-        rc = draw(r, &view, file, err);
+        rc = render_draw(r, &view, file, err);
     }
     return rc;
 }
@@ -194,11 +194,11 @@ static int draw_all(struct render *r, struct err *err)
     if (o->slice.height_m != NOT_GIVEN) {
         rc = reconctl_slice_draw(r->picture, o->size.w, o->size.h, &r->cloud, r->orbit.R_wc,
                                  &o->slice, err);
-        return rc ? rc : save(r, o->output, err);
+        return rc ? rc : render_save(r, o->output, err);
     }
     if (o->view) {
         rc = pose_view(&view, o, err);
-        return rc ? rc : draw(r, &view, o->output, err);
+        return rc ? rc : render_draw(r, &view, o->output, err);
     }
     r->yaw = o->yaw;
     if (!o->trajectory && o->yaw == NOT_GIVEN)
@@ -210,7 +210,7 @@ static int draw_all(struct render *r, struct err *err)
     yaw = (float)r->yaw * DEGREE;
     client_splat_frame(&r->orbit, &r->cloud, &yaw, 1);
     view = client_splat_at(&r->orbit, yaw, (float)o->zoom);
-    return draw(r, &view, o->output, err);
+    return render_draw(r, &view, o->output, err);
 }
 
 static int open_all(struct render *r, const struct ply_cloud *cloud, struct err *err)
@@ -236,7 +236,7 @@ static int open_all(struct render *r, const struct ply_cloud *cloud, struct err 
     return rc;
 }
 
-static void set_defaults(void *arguments)
+static void render_defaults(void *arguments)
 {
     struct render_options *o = arguments;
 
@@ -247,7 +247,7 @@ static void set_defaults(void *arguments)
     o->slice = (struct reconctl_slice){NOT_GIVEN, 0.02};
 }
 
-static int check(struct render_options *o)
+static int render_check(struct render_options *o)
 {
     if (!o->output)
         return reconctl_usage(&o->common, "-O FILE says where the picture goes");
@@ -273,7 +273,7 @@ static int run_render(void *arguments)
     struct render r = {.o = o, .progress = reconctl_progress_start(), .n = 1};
     struct ply_cloud cloud = {0};
     struct err err, film_err;
-    int rc, code = check(o);
+    int rc, code = render_check(o);
 
     if (code)
         return code;
@@ -310,6 +310,6 @@ const struct reconctl_command reconctl_render_command = {
     .summary = "Draw a cloud into a picture or a film",
     .options = options,
     .size = sizeof(struct render_options),
-    .defaults = set_defaults,
+    .defaults = render_defaults,
     .run = run_render,
 };

@@ -5,7 +5,7 @@
 #define RECOND_API_RECONCTL_RENDER_H
 
 #include "api/client/client_splat.h"
-#include "api/ctl/reconctl.h"
+#include "api/ctl/reconctl_args.h"
 #include "proto/types.h"
 
 /*

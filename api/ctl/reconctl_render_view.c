@@ -10,7 +10,7 @@
 
 /* Computes an orientation from a forward and an up direction of any length, which are not
  * parallel. */
-static void look(float *R, struct vec3 forward, struct vec3 up)
+static void camera_rotation(float *R, struct vec3 forward, struct vec3 up)
 {
     struct vec3 f = forward, r, d;
     float n = sqrtf(vec3_norm2(f));
@@ -83,7 +83,7 @@ static struct vec3 level(struct vec3 v, struct vec3 up)
 }
 
 /* Turns a camera so that it looks along `forward`, level. */
-static int turn(float R_wc[9], struct vec3 forward, struct vec3 up, struct err *err)
+static int camera_level(float R_wc[9], struct vec3 forward, struct vec3 up, struct err *err)
 {
     struct vec3 f;
 
@@ -93,7 +93,7 @@ static int turn(float R_wc[9], struct vec3 forward, struct vec3 up, struct err *
     /* Without a direction: as a phone looks when its world begins, along -z where y is up. */
     if (!(vec3_norm2(f) > 1e-6f * vec3_norm2(forward)))
         f = level(up.y != 0 ? vec3_make(0, 0, -up.y) : vec3_make(0, 1, 0), up);
-    look(R_wc, f, up);
+    camera_rotation(R_wc, f, up);
     return 0;
 }
 
@@ -103,8 +103,8 @@ int reconctl_render_level(float R_wc[9], const char *up, const struct rigid *T_w
     struct vec3 axis;
     bool known = take_axis(&axis, up);
 
-    return turn(R_wc, vec3_make(r[2], r[5], r[8]), known ? axis : vec3_make(-r[1], -r[4], -r[7]),
-                err);
+    return camera_level(R_wc, vec3_make(r[2], r[5], r[8]),
+                        known ? axis : vec3_make(-r[1], -r[4], -r[7]), err);
 }
 
 int reconctl_render_orient(float R_wc[9], const char *asked, const char *said, const char *path,
@@ -118,5 +118,5 @@ int reconctl_render_orient(float R_wc[9], const char *asked, const char *said, c
         return err_set(err, ERR_INPUT, "--up takes x, -x, y, -y, z or -z, not '%.20s'", asked);
     if (rc)
         return rc;
-    return turn(R_wc, forward, known ? up : mean, err);
+    return camera_level(R_wc, forward, known ? up : mean, err);
 }

@@ -1,4 +1,5 @@
-#include "api/ctl/reconctl.h"
+#include "api/ctl/reconctl_server.h"
+#include "api/ctl/reconctl_stop.h"
 
 #include <errno.h>
 #include <fcntl.h>

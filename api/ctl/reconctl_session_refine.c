@@ -1,5 +1,6 @@
 /* `session refine`: a closed session is bundled once more. */
-#include "api/ctl/reconctl.h"
+#include "api/ctl/reconctl_args.h"
+#include "api/ctl/reconctl_link.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,8 +39,8 @@ static void print_bundle(const struct json *bundle, const char *state)
 }
 
 /* Asks until it is over. Returns 0 with the session's document, or an error. */
-static int wait_for(struct json **doc, char **answer, struct client *client, const char *path,
-                    struct err *err)
+static int refine_wait(struct json **doc, char **answer, struct client *client, const char *path,
+                       struct err *err)
 {
     const struct timespec look = {.tv_nsec = LOOK_NS};
     size_t len;
@@ -60,7 +61,7 @@ static int wait_for(struct json **doc, char **answer, struct client *client, con
     return rc;
 }
 
-static int run(void *arguments)
+static int refine_run(void *arguments)
 {
     const struct arguments *o = arguments;
     struct reconctl_link link;
@@ -78,7 +79,7 @@ static int run(void *arguments)
         rc = client_request(link.client, "POST", path, NULL, &answer, &len, NULL, &err);
     snprintf(path, sizeof path, "/v1/sessions/%s", id);
     if (rc == 0)
-        rc = wait_for(&doc, &answer, link.client, path, &err);
+        rc = refine_wait(&doc, &answer, link.client, path, &err);
     if (rc) {
         code = reconctl_fail_server(&o->common, &err);
         goto out;
@@ -104,5 +105,5 @@ const struct reconctl_command reconctl_session_refine_command = {
     .operands = "SESSION",
     .summary = "Correct path and cloud of a closed session by the places that it saw again",
     .size = sizeof(struct arguments),
-    .run = run,
+    .run = refine_run,
 };

@@ -1,5 +1,6 @@
 /* `session submap`: which worlds a session has, and where they lie. */
-#include "api/ctl/reconctl.h"
+#include "api/ctl/reconctl_args.h"
+#include "api/ctl/reconctl_link.h"
 
 #include <errno.h>
 #include <math.h>
@@ -73,7 +74,8 @@ static void print_submap(const struct json *s)
            where);
 }
 
-static int show(const struct arguments *o, struct client *client, const char *path, struct err *err)
+static int submap_show(const struct arguments *o, struct client *client, const char *path,
+                       struct err *err)
 {
     struct json *doc = NULL;
     char *body = NULL;
@@ -94,8 +96,8 @@ static int show(const struct arguments *o, struct client *client, const char *pa
     return rc;
 }
 
-static int place(const struct arguments *o, struct client *client, const char *path, long n,
-                 const float pose[7], struct err *err)
+static int submap_place(const struct arguments *o, struct client *client, const char *path, long n,
+                        const float pose[7], struct err *err)
 {
     char at[128], buf[256], *answer = NULL;
     struct json_writer w = json_writer(buf, sizeof buf);
@@ -141,7 +143,8 @@ static int run_submap(void *arguments)
     rc = reconctl_find_session(id, link.client, o->common.operands[0], &err);
     snprintf(path, sizeof path, "/v1/sessions/%s/submaps", id);
     if (rc == 0)
-        rc = n < 0 ? show(o, link.client, path, &err) : place(o, link.client, path, n, pose, &err);
+        rc = n < 0 ? submap_show(o, link.client, path, &err)
+                   : submap_place(o, link.client, path, n, pose, &err);
     reconctl_link_close(&link);
     return rc ? reconctl_fail_server(&o->common, &err) : RECONCTL_OK;
 }

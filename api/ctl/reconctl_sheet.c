@@ -28,7 +28,7 @@ int reconctl_sheet_new(struct reconctl_sheet **out, int rows, struct err *err)
     return 0;
 }
 
-static void clear(struct reconctl_sheet_row *row)
+static void row_clear(struct reconctl_sheet_row *row)
 {
     free(row->input);
     free(row->depth);
@@ -40,7 +40,7 @@ static void clear(struct reconctl_sheet_row *row)
 void reconctl_sheet_free(struct reconctl_sheet **s)
 {
     for (int i = 0; *s && i < RECONCTL_SHEET_ROWS_MAX; i++)
-        clear(&(*s)->row[i]);
+        row_clear(&(*s)->row[i]);
     free(*s);
     *s = NULL;
 }
@@ -56,7 +56,7 @@ bool reconctl_sheet_due(const struct reconctl_sheet *s, uint64_t n, uint64_t tot
 }
 
 /* Mixes the four pixels around a place between them. */
-static void between(uint8_t *to, const uint8_t *from, int fw, int fh, float u, float v)
+static void pixel_between(uint8_t *to, const uint8_t *from, int fw, int fh, float u, float v)
 {
     int x = (int)u, y = (int)v, x1 = x + 1 < fw ? x + 1 : x, y1 = y + 1 < fh ? y + 1 : y;
     float a = u - (float)x, b = v - (float)y;
@@ -79,8 +79,8 @@ static void scale(uint8_t *to, int w, int h, const uint8_t *from, int fw, int fh
             unsigned sum[3] = {0}, n = 0;
 
             if (fw < w || fh < h) {
-                between(to, from, fw, fh, (float)(x * (fw - 1)) / (float)w,
-                        (float)(y * (fh - 1)) / (float)h);
+                pixel_between(to, from, fw, fh, (float)(x * (fw - 1)) / (float)w,
+                              (float)(y * (fh - 1)) / (float)h);
                 continue;
             }
             for (int v = y0; v < y1; v++)
@@ -259,7 +259,7 @@ int reconctl_sheet_add(struct reconctl_sheet *s, struct client *client, const ch
             s->T_wc = T_wc;
         return 0;
     }
-    clear(row);
+    row_clear(row);
     /* Where a frame was refused, or a depth is not there yet, the row comes later; the push goes
      * on. */
     return rc == ERR_MEMORY || rc == ERR_IO ? rc : 0;

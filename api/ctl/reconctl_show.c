@@ -1,4 +1,5 @@
-#include "api/ctl/reconctl.h"
+#include "api/ctl/reconctl_show.h"
+#include "api/ctl/reconctl_stop.h"
 
 #include <limits.h>
 #include <poll.h>

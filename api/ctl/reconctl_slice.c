@@ -11,7 +11,7 @@ struct place {
     float right, far, up;
 };
 
-static struct place place_of(const float R[9], const float *p)
+static struct place slice_place(const float R[9], const float *p)
 {
     return (struct place){R[0] * p[0] + R[3] * p[1] + R[6] * p[2],
                           R[2] * p[0] + R[5] * p[1] + R[8] * p[2],
@@ -34,7 +34,7 @@ static bool find_box(struct place *low, struct place *high, const struct client_
 
         if (!is_finite(c->xyz + 3 * i))
             continue;
-        at = place_of(R, c->xyz + 3 * i);
+        at = slice_place(R, c->xyz + 3 * i);
         *low = (struct place){fminf(low->right, at.right), fminf(low->far, at.far),
                               fminf(low->up, at.up)};
         *high = (struct place){fmaxf(high->right, at.right), fmaxf(high->far, at.far),
@@ -44,7 +44,7 @@ static bool find_box(struct place *low, struct place *high, const struct client_
 }
 
 /* Pixels [*first, *end) of a side of n that a length around `at` covers: one at least. */
-static void cover(int *first, int *end, float at, float length, int n)
+static void pixels_covered(int *first, int *end, float at, float length, int n)
 {
     float from = floorf(at - 0.5f * length + 0.5f), to = floorf(at + 0.5f * length + 0.5f);
 
@@ -66,16 +66,18 @@ int reconctl_slice_draw(uint8_t *rgb, int w, int h, const struct client_splat_cl
     scale =
         fminf((float)w / (high.right - low.right + thick), (float)h / (high.far - low.far + thick));
     for (size_t i = 0; i < c->n; i++) {
-        const struct place at = place_of(R_wc, c->xyz + 3 * i);
+        const struct place at = slice_place(R_wc, c->xyz + 3 * i);
         int x[2], y[2];
 
         if (!is_finite(c->xyz + 3 * i) || !(at.up >= from && at.up < from + thick))
             continue;
         n++;
-        cover(&x[0], &x[1], 0.5f * (float)w + scale * (at.right - 0.5f * (low.right + high.right)),
-              scale * thick, w);
-        cover(&y[0], &y[1], 0.5f * (float)h - scale * (at.far - 0.5f * (low.far + high.far)),
-              scale * thick, h);
+        pixels_covered(&x[0], &x[1],
+                       0.5f * (float)w + scale * (at.right - 0.5f * (low.right + high.right)),
+                       scale * thick, w);
+        pixels_covered(&y[0], &y[1],
+                       0.5f * (float)h - scale * (at.far - 0.5f * (low.far + high.far)),
+                       scale * thick, h);
         for (int k = y[0]; k < y[1]; k++)
             for (int j = x[0]; j < x[1]; j++)
                 for (int b = 0; b < 3; b++)

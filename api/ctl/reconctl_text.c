@@ -18,7 +18,7 @@ static const uint64_t shapes[] = {
     0x0000003180, 0x0000001888, 0x0000e00000, 0x0318063000,
 };
 
-static void dot(uint8_t *rgb, int w, int h, int x, int y)
+static void text_dot(uint8_t *rgb, int w, int h, int x, int y)
 {
     for (int i = 0; i < SCALE * SCALE; i++) {
         int px = x + i % SCALE, py = y + i / SCALE;
@@ -40,6 +40,6 @@ void reconctl_text_draw(uint8_t *rgb, int w, int h, int x, int y, const char *te
 
         for (int i = 0; at && i < COLUMNS * ROWS; i++)
             if (shapes[at - letters] >> (COLUMNS * ROWS - 1 - i) & 1)
-                dot(rgb, w, h, x + i % COLUMNS * SCALE, y + i / COLUMNS * SCALE);
+                text_dot(rgb, w, h, x + i % COLUMNS * SCALE, y + i / COLUMNS * SCALE);
     }
 }

@@ -1,4 +1,5 @@
 #include "api/ctl/reconctl_things.h"
+#include "api/ctl/reconctl_link.h"
 
 #include "api/ctl/reconctl_text.h"
 #include "api/file.h"
@@ -78,8 +79,8 @@ static int read_thing(struct reconctl_things *to, const struct json *one,
     return 0;
 }
 
-static int read_all(struct reconctl_things *to, const struct json *doc, const struct json *submaps,
-                    struct err *err)
+static int things_read(struct reconctl_things *to, const struct json *doc,
+                       const struct json *submaps, struct err *err)
 {
     const struct json *list = json_member(doc, "objects"), *one;
     int rc = 0;
@@ -100,7 +101,7 @@ static int load_file(struct reconctl_things *to, const char *path, struct err *e
     if (rc == 0)
         rc = json_parse(&doc, (const char *)file.data, file.len, DEPTH_MAX, err);
     if (rc == 0)
-        rc = read_all(to, doc, NULL, err);
+        rc = things_read(to, doc, NULL, err);
     if (rc && err && !err->where[0])
         snprintf(err->where, sizeof err->where, "%s", path);
     json_free(&doc);
@@ -128,7 +129,7 @@ static int load_session(struct reconctl_things *to, const char *session,
         rc = reconctl_get(link.client, path, &places, err);
     }
     if (rc == 0)
-        rc = read_all(to, doc, json_member(places, "submaps"), err);
+        rc = things_read(to, doc, json_member(places, "submaps"), err);
     json_free(&doc);
     json_free(&places);
     reconctl_link_close(&link);
@@ -160,8 +161,8 @@ static struct place project(const struct client_splat_view *view, struct vec3 p)
 }
 
 /* A corner of a box, by the camera; bit i of its number says lowest or highest along axis i. */
-static struct vec3 corner(const struct client_splat_view *view, const struct reconctl_thing *t,
-                          int number)
+static struct vec3 box_corner(const struct client_splat_view *view, const struct reconctl_thing *t,
+                              int number)
 {
     struct vec3 p = {t->box[number & 1][0], t->box[number >> 1 & 1][1], t->box[number >> 2 & 1][2]};
 
@@ -170,8 +171,8 @@ static struct vec3 corner(const struct client_splat_view *view, const struct rec
 }
 
 /* How much of one pixel a line from a to b covers; its depth there. */
-static float cover(const struct place *a, const struct place *b, float x, float y, float width,
-                   float *z)
+static float line_cover(const struct place *a, const struct place *b, float x, float y, float width,
+                        float *z)
 {
     float du = b->u - a->u, dv = b->v - a->v, length2 = du * du + dv * dv;
     float t = length2 > 0 ? ((x - a->u) * du + (y - a->v) * dv) / length2 : 0, off;
@@ -213,13 +214,13 @@ static void draw_line(float *share, const struct client_splat_view *view, struct
     for (int y = y0; y <= y1; y++)
         for (int x = x0; x <= x1; x++) {
             size_t i = (size_t)y * (size_t)view->w + (size_t)x;
-            s = cover(&a, &b, (float)x, (float)y, width, &z);
+            s = line_cover(&a, &b, (float)x, (float)y, width, &z);
             s *= view->depth[i] > 0 && view->depth[i] < 0.995f * z ? HIDDEN : SHOWN;
             share[i] = fmaxf(share[i], s);
         }
 }
 
-static void blend(uint8_t *pixel, const uint8_t colour[3], float share)
+static void pixel_blend(uint8_t *pixel, const uint8_t colour[3], float share)
 {
     for (int k = 0; k < 3; k++)
         pixel[k] = (uint8_t)((1 - share) * (float)pixel[k] + share * (float)colour[k] + 0.5f);
@@ -229,7 +230,7 @@ static void blend(uint8_t *pixel, const uint8_t colour[3], float share)
 static void draw_name(uint8_t *rgb, const struct client_splat_view *view,
                       const struct reconctl_thing *t)
 {
-    struct vec3 p = corner(view, t, 7);
+    struct vec3 p = box_corner(view, t, 7);
     char text[sizeof t->name];
     struct place at;
     int x, y, w;
@@ -246,7 +247,7 @@ static void draw_name(uint8_t *rgb, const struct client_splat_view *view,
     y = (int)fmaxf(0, fminf(at.v, (float)(view->h - RECONCTL_TEXT_HIGH - 2 * MARGIN)));
     for (int v = y; v < y + RECONCTL_TEXT_HIGH + 2 * MARGIN && v < view->h; v++)
         for (int u = x; u < x + w && u < view->w; u++)
-            blend(rgb + 3 * ((size_t)v * (size_t)view->w + (size_t)u), panel, PANEL);
+            pixel_blend(rgb + 3 * ((size_t)v * (size_t)view->w + (size_t)u), panel, PANEL);
     reconctl_text_draw(rgb, view->w, view->h, x + MARGIN, y + MARGIN, text);
 }
 
@@ -262,11 +263,11 @@ int reconctl_things_draw(uint8_t *rgb, const struct client_splat_view *view,
         for (int c = 0; c < 8; c++)
             for (int k = 1; k < 8; k <<= 1)
                 if (!(c & k))
-                    draw_line(share, view, corner(view, &things->at[i], c),
-                              corner(view, &things->at[i], c | k));
+                    draw_line(share, view, box_corner(view, &things->at[i], c),
+                              box_corner(view, &things->at[i], c | k));
     for (size_t i = 0; i < pixels; i++)
         if (share[i] > 0)
-            blend(rgb + 3 * i, paint, share[i]);
+            pixel_blend(rgb + 3 * i, paint, share[i]);
     for (int i = 0; i < things->n; i++)
         draw_name(rgb, view, &things->at[i]);
     free(share);

@@ -5,7 +5,7 @@
 #define RECOND_API_RECONCTL_THINGS_H
 
 #include "api/client/client_splat.h"
-#include "api/ctl/reconctl.h"
+#include "api/ctl/reconctl_link.h"
 
 #define RECONCTL_THINGS_MAX 64
 

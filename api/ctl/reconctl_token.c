@@ -5,7 +5,7 @@
  * and is held by a lock on its folder meanwhile: recond reads the old one or the new one, and two
  * operators at once lose nothing.
  */
-#include "api/ctl/reconctl.h"
+#include "api/ctl/reconctl_args.h"
 #include "api/file.h"
 #include "api/token.h"
 
@@ -186,7 +186,7 @@ static int parse_expires(const char *text, time_t *expires, struct err *err)
     return 0;
 }
 
-static int describe(const struct token_options *o, struct token_line *t, struct err *err)
+static int token_describe(const struct token_options *o, struct token_line *t, struct err *err)
 {
     const char *name = o->common.operands[0];
     struct quota quota = quota_none;
@@ -205,7 +205,7 @@ static int describe(const struct token_options *o, struct token_line *t, struct 
     return parse_expires(o->expires, &t->expires, err);
 }
 
-static int append(const char *file, const struct token_line *t, struct err *err)
+static int token_append(const char *file, const struct token_line *t, struct err *err)
 {
     struct table *table;
     char line[TOKEN_LINE_CAP], *at;
@@ -263,13 +263,13 @@ static int run_new(void *arguments)
     struct err err = {0};
     int code = RECONCTL_OK;
 
-    if (describe(o, &t, &err)) {
+    if (token_describe(o, &t, &err)) {
         reconctl_fail(&o->common, &err);
         return RECONCTL_USAGE;
     }
     if (token_make(token, &err) == 0 && !token_hash(token, strlen(token), t.sha256))
         err_set(&err, ERR_DEVICE, "SHA-256 failed");
-    if (err.code == 0 && o->file && append(o->file, &t, &err) == 0)
+    if (err.code == 0 && o->file && token_append(o->file, &t, &err) == 0)
         say_reload("was added to", t.name, o->file);
     if (err.code) {
         reconctl_fail(&o->common, &err);

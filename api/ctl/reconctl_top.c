@@ -1,4 +1,5 @@
-#include "api/ctl/reconctl.h"
+#include "api/ctl/reconctl_args.h"
+#include "api/ctl/reconctl_link.h"
 #include "api/ctl/reconctl_progress.h"
 
 #include <limits.h>
@@ -25,7 +26,7 @@ static const struct reconctl_option options[] = {
 };
 /* clang-format on */
 
-static void set_defaults(void *arguments)
+static void top_defaults(void *arguments)
 {
     struct top_options *o = arguments;
     o->interval_s = 2;
@@ -79,7 +80,7 @@ static void print_sessions(struct reconctl_screen *screen, const struct json *li
 }
 
 /* Asks for both lists and shows them. */
-static int look(struct client *client, bool json, bool terminal, struct err *err)
+static int lists_show(struct client *client, bool json, bool terminal, struct err *err)
 {
     struct reconctl_screen screen = reconctl_screen();
     struct json *devices = NULL, *sessions = NULL;
@@ -128,8 +129,8 @@ static int run_top(void *arguments)
     if (reconctl_link_open(&link, &o->common, false, &err))
         return reconctl_fail(&o->common, &err);
     for (int n = 1;; n++) {
-        rc = look(link.client, reconctl_json(&o->common), reconctl_progress_terminal(STDOUT_FILENO),
-                  &err);
+        rc = lists_show(link.client, reconctl_json(&o->common),
+                        reconctl_progress_terminal(STDOUT_FILENO), &err);
         seen = seen || rc == 0;
         if (rc && (!seen || (rc != ERR_IO && rc != ERR_BUSY)))
             break;
@@ -149,6 +150,6 @@ const struct reconctl_command reconctl_top_command = {
     .summary = "Watch the devices and sessions of a server",
     .options = options,
     .size = sizeof(struct top_options),
-    .defaults = set_defaults,
+    .defaults = top_defaults,
     .run = run_top,
 };

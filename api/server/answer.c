@@ -98,8 +98,8 @@ static bool has_header(const struct http_answer *a, const char *name)
     return false;
 }
 
-static void leave(struct http_request *r, enum problem_kind kind, const char *detail,
-                  const struct json_issues *issues, const char *parameter)
+static void problem_answer(struct http_request *r, enum problem_kind kind, const char *detail,
+                           const struct json_issues *issues, const char *parameter)
 {
     char *buf = answer_room(r, PROBLEM_MAX);
 
@@ -119,17 +119,17 @@ void answer_problem(struct http_request *r, enum problem_kind kind, const char *
     va_start(args, fmt);
     vsnprintf(detail, sizeof detail, fmt, args);
     va_end(args);
-    leave(r, kind, detail, NULL, NULL);
+    problem_answer(r, kind, detail, NULL, NULL);
 }
 
 void answer_problem_fields(struct http_request *r, const struct json_issues *issues)
 {
-    leave(r, PROBLEM_FIELDS, "", issues, NULL);
+    problem_answer(r, PROBLEM_FIELDS, "", issues, NULL);
 }
 
 void answer_problem_parameter(struct http_request *r, const char *name, const char *detail)
 {
-    leave(r, PROBLEM_MALFORMED, detail, NULL, name);
+    problem_answer(r, PROBLEM_MALFORMED, detail, NULL, name);
 }
 
 void answer_problem_err(struct http_request *r, const struct err *err)
@@ -144,5 +144,5 @@ void answer_problem_err(struct http_request *r, const struct err *err)
                  (int)sizeof issues.at[0].detail - 1, err->text);
     }
     /* The text of an internal error stays in the log: clients are not told it. */
-    leave(r, kind, kind == PROBLEM_INTERNAL ? "" : err->text, &issues, NULL);
+    problem_answer(r, kind, kind == PROBLEM_INTERNAL ? "" : err->text, &issues, NULL);
 }

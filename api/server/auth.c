@@ -174,7 +174,7 @@ bool auth_open_to_all(const struct auth *a)
 /* ------------------------------------------------------------------------------- questions */
 
 /* The index of the match, -1 if none; looks at all entries in any case. */
-static int find(const struct entry *entries, int n, const uint8_t hash[TOKEN_HASH_BYTES])
+static int entry_find(const struct entry *entries, int n, const uint8_t hash[TOKEN_HASH_BYTES])
 {
     int found = -1;
 
@@ -198,7 +198,8 @@ static bool owner_stands(const struct auth *a, const struct entry *e)
 /* Under the lock. */
 static const struct entry *find_any(const struct auth *a, const uint8_t hash[TOKEN_HASH_BYTES])
 {
-    int in_file = find(a->file, a->n_file, hash), in_session = find(a->session, a->n_session, hash);
+    int in_file = entry_find(a->file, a->n_file, hash),
+        in_session = entry_find(a->session, a->n_session, hash);
 
     if (in_file >= 0)
         return &a->file[in_file];

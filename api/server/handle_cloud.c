@@ -154,7 +154,7 @@ static size_t say_whose(struct trajectory *t, char *out, size_t cap, const struc
 
 /* Moves a pose into the session's world; false: its submap lies nowhere in it, and was not asked
  * for. */
-static bool place(const struct trajectory *t, struct session_pose *p)
+static bool pose_place(const struct trajectory *t, struct session_pose *p)
 {
     struct rigid T;
 
@@ -181,7 +181,7 @@ static int fill(struct trajectory *t, struct err *err)
         if (rc)
             return rc;
         for (int i = 0; i < n; i++) {
-            if (!place(t, &poses[i]))
+            if (!pose_place(t, &poses[i]))
                 continue;
             t->len += say_whose(t, t->text + t->len, sizeof t->text - t->len, &poses[i]);
             t->len += line(t->text + t->len, sizeof t->text - t->len, &poses[i]);

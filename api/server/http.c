@@ -243,7 +243,7 @@ static enum MHD_Result answer(struct request *q, struct MHD_Connection *c)
 
 /* ------------------------------------------------------------------------------- requests */
 
-static void resume(void *connection)
+static void request_resume(void *connection)
 {
     MHD_resume_connection(connection);
 }
@@ -264,7 +264,7 @@ static void *on_target(void *cls, const char *uri, struct MHD_Connection *c)
     q->pub.config = &h->config;
     q->pub.auth = h->auth;
     q->pub.pictures = h->pictures;
-    q->pub.resume = resume;
+    q->pub.resume = request_resume;
     q->pub.begun_us = now_us();
     q->pub.method = "";
     http_gate_target(
@@ -307,7 +307,7 @@ static size_t header_bytes(struct MHD_Connection *c)
 }
 
 /* The request waits: on_request() is called again when the connection is resumed. */
-static enum MHD_Result hold(struct request *q, struct MHD_Connection *c)
+static enum MHD_Result request_hold(struct request *q, struct MHD_Connection *c)
 {
     set_deadline(c, q->pub.task ? TASK_S * 1000 : ANSWER_MS, true);
     q->held = true;
@@ -414,7 +414,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const cha
         r->route->handle(r);
     else if ((r->waits = true))
         r->config->ops->task_kick(r->task);
-    return r->waits ? hold(q, c) : answer(q, c);
+    return r->waits ? request_hold(q, c) : answer(q, c);
 }
 
 static void on_completed(void *cls, struct MHD_Connection *c, void **context,
@@ -438,7 +438,7 @@ static void on_completed(void *cls, struct MHD_Connection *c, void **context,
 
 /* ------------------------------------------------------------------------------- life */
 
-static void turn(struct http *h, bool idle_too)
+static void http_sweep(struct http *h, bool idle_too)
 {
     MHD_run_wait(h->mhd, h->n_held ? HELD_TURN_MS : TURN_MS);
     atomic_fetch_add(&h->beat, 1);
@@ -446,22 +446,22 @@ static void turn(struct http *h, bool idle_too)
         http_peers_sweep(&h->peers, now_ms(), idle_too);
 }
 
-static void *run(void *arg)
+static void *http_run(void *arg)
 {
     struct http *h = arg;
     MHD_socket listener;
     int64_t until;
 
     while (!atomic_load(&h->stop))
-        turn(h, false);
+        http_sweep(h, false);
     listener = MHD_quiesce_daemon(h->mhd);
     if (listener != MHD_INVALID_SOCKET)
         close(listener);
     while (h->n_held) /* the library wants no connection suspended when it stops */
-        turn(h, false);
+        http_sweep(h, false);
     until = now_ms() + STOP_MS;
     while (h->peers.first && now_ms() < until)
-        turn(h, true);
+        http_sweep(h, true);
     MHD_stop_daemon(h->mhd);
     return NULL;
 }
@@ -513,7 +513,7 @@ int http_start(struct http **out, const struct api_config *config, struct auth *
         rc = err_set(err, ERR_IO, "libmicrohttpd does not start: %s", strerror(errno));
         goto out;
     }
-    if (pthread_create(&h->thread, NULL, run, h) != 0) {
+    if (pthread_create(&h->thread, NULL, http_run, h) != 0) {
         MHD_stop_daemon(h->mhd);
         rc = err_set(err, ERR_IO, "cannot start the HTTP thread");
         goto out;

@@ -21,7 +21,7 @@
 
 static const char alnum[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 
-static int refuse(struct http_request *r, enum problem_kind kind, const char *detail)
+static int gate_refuse(struct http_request *r, enum problem_kind kind, const char *detail)
 {
     answer_problem(r, kind, "%s", detail);
     return -1;
@@ -44,7 +44,7 @@ static int parameter(struct http_request *r, const char *name, size_t name_len, 
     uint64_t v;
 
     if (name_len == 12 && memcmp(name, "access_token", 12) == 0)
-        return refuse(r, PROBLEM_MALFORMED, "a token never travels in a URL");
+        return gate_refuse(r, PROBLEM_MALFORMED, "a token never travels in a URL");
     if (name_len == 6 && memcmp(name, "format", 6) == 0) {
         r->raw = strcmp(value, "f32") == 0;
         if (r->raw || strcmp(value, "png") == 0)
@@ -102,18 +102,19 @@ static int target(struct http_request *r, const char *raw)
 
     r->limit = 50;
     if (len > HTTP_TARGET_MAX - 1)
-        return refuse(r, PROBLEM_URI_TOO_LONG, "");
+        return gate_refuse(r, PROBLEM_URI_TOO_LONG, "");
     /* No path of ours needs an escape, so none is decoded: %2f, %5c, %00, '\' and ".." are
      * refused here. */
     if (raw[0] != '/' || !only(raw, path_len, "-._~/") ||
         !only(raw + path_len, len - path_len, "?-._~=&"))
-        return refuse(r, PROBLEM_MALFORMED,
-                      "a target has letters, digits and - . _ ~ / only, in the query also = and &");
+        return gate_refuse(
+            r, PROBLEM_MALFORMED,
+            "a target has letters, digits and - . _ ~ / only, in the query also = and &");
     for (size_t i = 0; i < path_len; i++)
         if (raw[i] == '/' && (raw[i + 1] == '/' || (raw[i + 1] == '.' && raw[i + 2] == '.')))
-            return refuse(r, PROBLEM_MALFORMED, "empty or upward steps in the path");
+            return gate_refuse(r, PROBLEM_MALFORMED, "empty or upward steps in the path");
     if (path_len >= sizeof r->path)
-        return refuse(r, PROBLEM_NOT_FOUND, "");
+        return gate_refuse(r, PROBLEM_NOT_FOUND, "");
     memcpy(r->path, raw, path_len);
     r->path[path_len] = '\0';
     return raw[path_len] ? query(r, raw + path_len + 1) : 0;
@@ -159,18 +160,18 @@ int http_gate_header(struct http_request *r, const char *name, size_t name_len, 
 
     /* A server in front might read "Content-Length : 5" as Content-Length; we would not. */
     if (name_len == 0 || !only(name, name_len, "!#$%&'*+-.^_`|~"))
-        return refuse(r, PROBLEM_MALFORMED, "a header name has characters that none may have");
+        return gate_refuse(r, PROBLEM_MALFORMED, "a header name has characters that none may have");
     if (!value)
         value = "";
     r->header_bytes += name_len + value_len + 4;
     for (size_t i = 0; i < value_len; i++)
         if ((unsigned char)value[i] < 0x20 ? value[i] != '\t' : value[i] == 0x7f)
-            return refuse(r, PROBLEM_MALFORMED, "a control character in a header");
+            return gate_refuse(r, PROBLEM_MALFORMED, "a control character in a header");
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         if (strcasecmp(name, known[i].name) != 0)
             continue;
         if (*known[i].slot)
-            return refuse(r, PROBLEM_MALFORMED, "a header that may come once came twice");
+            return gate_refuse(r, PROBLEM_MALFORMED, "a header that may come once came twice");
         *known[i].slot = value;
     }
     return 0;
@@ -205,15 +206,16 @@ static int check_length(struct http_request *r)
 
     if (r->transfer_encoding) {
         if (r->content_length)
-            return refuse(r, PROBLEM_MALFORMED, "Content-Length and Transfer-Encoding together");
+            return gate_refuse(r, PROBLEM_MALFORMED,
+                               "Content-Length and Transfer-Encoding together");
         if (strcasecmp(r->transfer_encoding, "chunked") != 0)
-            return refuse(r, PROBLEM_MALFORMED, "the only Transfer-Encoding known is chunked");
+            return gate_refuse(r, PROBLEM_MALFORMED, "the only Transfer-Encoding known is chunked");
     }
     if (r->content_length) {
         errno = 0;
         n = strtoull(r->content_length, &end, 10);
         if (strspn(r->content_length, "0123456789") == 0 || *end || errno)
-            return refuse(r, PROBLEM_MALFORMED, "Content-Length is not a number");
+            return gate_refuse(r, PROBLEM_MALFORMED, "Content-Length is not a number");
         if (n > http_gate_body_max(r)) {
             answer_problem(r, PROBLEM_TOO_LARGE, "at most %zu bytes", http_gate_body_max(r));
             return -1;
@@ -231,12 +233,12 @@ static int check_body_allowed(struct http_request *r)
     if (!http_gate_has_body(r))
         return 0;
     if (strcmp(r->method, "POST") != 0 && strcmp(r->method, "PUT") != 0)
-        return refuse(r, PROBLEM_MALFORMED, "this method takes no body");
+        return gate_refuse(r, PROBLEM_MALFORMED, "this method takes no body");
     if (!r->content_type)
-        return refuse(r, PROBLEM_MEDIA_TYPE, "Content-Type: application/json is required");
+        return gate_refuse(r, PROBLEM_MEDIA_TYPE, "Content-Type: application/json is required");
     n = strcspn(r->content_type, "; \t");
     if (n != 16 || strncasecmp(r->content_type, "application/json", 16) != 0)
-        return refuse(r, PROBLEM_MEDIA_TYPE, "Content-Type must be application/json");
+        return gate_refuse(r, PROBLEM_MEDIA_TYPE, "Content-Type must be application/json");
     return 0;
 }
 
@@ -245,10 +247,10 @@ static int check_host(struct http_request *r)
     if (!r->host)
         return 0;
     if (!only(r->host, strlen(r->host), ".-_:[]"))
-        return refuse(r, PROBLEM_MALFORMED, "the Host header is no host");
+        return gate_refuse(r, PROBLEM_MALFORMED, "the Host header is no host");
     if (!auth_open_to_all(r->auth) || origin_is_loopback(r->host))
         return 0;
-    return refuse(r, PROBLEM_MISDIRECTED, "without tokens only loopback names are served");
+    return gate_refuse(r, PROBLEM_MISDIRECTED, "without tokens only loopback names are served");
 }
 
 static int check_origin(struct http_request *r)
@@ -256,7 +258,7 @@ static int check_origin(struct http_request *r)
     if (!r->origin)
         return 0;
     if (!origin_allowed(r->config->origins, r->origin, r->host))
-        return refuse(r, PROBLEM_FOREIGN_ORIGIN, "");
+        return gate_refuse(r, PROBLEM_FOREIGN_ORIGIN, "");
     answer_header(r, "Access-Control-Allow-Origin", "%s", r->origin);
     answer_header(r, "Vary", "Origin");
     answer_header(r, "Access-Control-Expose-Headers",
@@ -321,7 +323,7 @@ static int check_token(struct http_request *r)
                                        : auth_check(r->auth, token, len, &r->who, &err)) {
         answer_header(r, "WWW-Authenticate", "Bearer realm=\"recond\"%s",
                       token ? ", error=\"invalid_token\"" : "");
-        return refuse(r, PROBLEM_UNAUTHORIZED, err.text);
+        return gate_refuse(r, PROBLEM_UNAUTHORIZED, err.text);
     }
     if (r->route->right != AUTH_TICKET && auth_may(&r->who, r->route->right, r->id, &err)) {
         answer_problem_err(r, &err);
@@ -338,11 +340,11 @@ static int check_route(struct http_request *r)
     case 0:
         return 0;
     case ERR_NOT_FOUND:
-        return refuse(r, PROBLEM_NOT_FOUND, "");
+        return gate_refuse(r, PROBLEM_NOT_FOUND, "");
     default:
         answer_header(r, "Allow", "%s", allow);
         if (strcmp(r->method, "OPTIONS") != 0)
-            return refuse(r, PROBLEM_METHOD, "");
+            return gate_refuse(r, PROBLEM_METHOD, "");
         answer_header(r, "Access-Control-Allow-Methods", "%s", allow);
         answer_header(r, "Access-Control-Allow-Headers",
                       "Authorization, Content-Type, If-None-Match");

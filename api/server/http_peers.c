@@ -13,7 +13,7 @@ static void shut(struct http_peer *p)
 }
 
 /* The oldest connection in a spare place goes when there are none left. */
-static void make_room(struct http_peers *t)
+static void peers_make_room(struct http_peers *t)
 {
     struct http_peer *oldest = NULL;
     int n = 0;
@@ -37,7 +37,7 @@ struct http_peer *http_peers_add(struct http_peers *t, int fd, int64_t now_ms, i
     listen_peer(fd, p->addr);
     p->spare = t->taken >= t->places;
     if (p->spare) {
-        make_room(t);
+        peers_make_room(t);
         atomic_fetch_add(&t->beyond, 1);
     }
     t->taken += !p->spare;

@@ -45,7 +45,7 @@ int64_t ticket_now_s(void)
 
 /* Under the lock: the place of a new ticket, NULL: none is free. Expired ones go; of a session
  * that has its number of tickets the oldest does. */
-static struct row *place(struct ticket_box *b, const char *session, int64_t now_s)
+static struct row *row_for_session(struct ticket_box *b, const char *session, int64_t now_s)
 {
     struct row *unused = NULL, *oldest = NULL;
     int n = 0;
@@ -77,7 +77,7 @@ int ticket_make(struct ticket_box *b, const struct ticket *what, int64_t now_s, 
     if (!token_hash(text, strlen(text), hash))
         return err_set(err, ERR_IO, "SHA-256 failed");
     pthread_mutex_lock(&b->lock);
-    row = place(b, what->session, now_s);
+    row = row_for_session(b, what->session, now_s);
     if (row) {
         *row = (struct row){
             .used = true, .made_s = now_s, .expires_s = now_s + lasts_s, .what = *what};
@@ -88,7 +88,8 @@ int ticket_make(struct ticket_box *b, const struct ticket *what, int64_t now_s, 
 }
 
 /* Under the lock; looks at all rows in any case. */
-static struct row *find(struct ticket_box *b, const uint8_t hash[TOKEN_HASH_BYTES], int64_t now_s)
+static struct row *row_find(struct ticket_box *b, const uint8_t hash[TOKEN_HASH_BYTES],
+                            int64_t now_s)
 {
     struct row *found = NULL;
 
@@ -98,13 +99,13 @@ static struct row *find(struct ticket_box *b, const uint8_t hash[TOKEN_HASH_BYTE
     return found && found->expires_s > now_s ? found : NULL;
 }
 
-static bool look(struct ticket_box *b, const uint8_t hash[TOKEN_HASH_BYTES], int64_t now_s,
-                 bool take, struct ticket *what)
+static bool ticket_valid(struct ticket_box *b, const uint8_t hash[TOKEN_HASH_BYTES], int64_t now_s,
+                         bool take, struct ticket *what)
 {
     struct row *row;
 
     pthread_mutex_lock(&b->lock);
-    row = find(b, hash, now_s);
+    row = row_find(b, hash, now_s);
     if (row)
         *what = row->what;
     if (row && take)
@@ -116,13 +117,13 @@ static bool look(struct ticket_box *b, const uint8_t hash[TOKEN_HASH_BYTES], int
 bool ticket_find(struct ticket_box *b, const uint8_t hash[TOKEN_HASH_BYTES], int64_t now_s,
                  struct ticket *what)
 {
-    return look(b, hash, now_s, false, what);
+    return ticket_valid(b, hash, now_s, false, what);
 }
 
 bool ticket_take(struct ticket_box *b, const uint8_t hash[TOKEN_HASH_BYTES], int64_t now_s,
                  struct ticket *what)
 {
-    return look(b, hash, now_s, true, what);
+    return ticket_valid(b, hash, now_s, true, what);
 }
 
 void ticket_forget_session(struct ticket_box *b, const char *id)

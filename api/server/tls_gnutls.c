@@ -152,7 +152,7 @@ static int on_handshake(gnutls_session_t session, const struct gnutls_cert_retr_
     return 0;
 }
 
-static ssize_t pull(gnutls_transport_ptr_t at, void *data, size_t cap)
+static ssize_t tls_pull(gnutls_transport_ptr_t at, void *data, size_t cap)
 {
     return recv((int)(intptr_t)at, data, cap, 0);
 }
@@ -179,7 +179,7 @@ static ssize_t pull_first(gnutls_transport_ptr_t at, void *data, size_t cap)
     int fd = (int)(intptr_t)at;
 
     if (!listen_speaks_plainly(fd) || listen_health(fd).received > 0)
-        return pull(at, data, cap);
+        return tls_pull(at, data, cap);
     refuse_plain(fd);
     errno = ECONNRESET;
     return -1;
@@ -187,7 +187,7 @@ static ssize_t pull_first(gnutls_transport_ptr_t at, void *data, size_t cap)
 
 void tls_gnutls_watch(void *session, bool first)
 {
-    gnutls_transport_set_pull_function(session, first ? pull_first : pull);
+    gnutls_transport_set_pull_function(session, first ? pull_first : tls_pull);
 }
 
 void *tls_gnutls_callback(void)

@@ -2,7 +2,7 @@
  * ws.c - the stream edge: its threads (ws_service.c), their start and end
  *
  * A connection stays with the thread that had the fewest when it came. Unmasking a frame and
- * encoding its blocks cost the better part of a millisecond (tests/bench/bench_daemon_edge.c), so
+ * encoding its blocks cost the better part of a millisecond, so
  * one thread does not carry a host full of sessions. The first accepts and hands each connection
  * over. Other threads only ever ring a service's bell. What messages mean is decided in ws_peer.c,
  * what bytes mean in ws_conn.c.
@@ -24,7 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static int64_t now_ms(void)
+static int64_t clock_ms(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -44,7 +44,7 @@ static int start_services(struct ws *w, struct err *err)
     /* The acceptor starts last, so that the others run when it hands connections over. */
     for (int i = w->n_services - 1; i >= 0; i--) {
         struct ws_service *v = &w->services[i];
-        atomic_store(&v->alive_ms, (uint64_t)now_ms());
+        atomic_store(&v->alive_ms, (uint64_t)clock_ms());
         if (pthread_create(&v->thread, NULL, ws_service_run, v) != 0)
             return err_set(err, ERR_IO, "cannot start a WebSocket thread");
         v->started = true;

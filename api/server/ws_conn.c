@@ -40,7 +40,7 @@ void ws_conn_close(struct ws_conn *c, struct ws_conn_room *room)
 }
 
 /* All is said, or the link has it. */
-static void leave(struct ws_conn *c, int64_t now_ms)
+static void conn_leave(struct ws_conn *c, int64_t now_ms)
 {
     c->phase = WS_CONN_LEAVING;
     c->left_ms = now_ms;
@@ -52,7 +52,7 @@ static void leave(struct ws_conn *c, int64_t now_ms)
 
 /* ------------------------------------------------------------------------- the request */
 
-static bool refuse(struct ws_conn *c, int status, const char *why, int64_t now_ms)
+static bool conn_refuse(struct ws_conn *c, int status, const char *why, int64_t now_ms)
 {
     char answer[WS_PEER_ANSWER_MAX];
     struct ws_peer *p = c->peer;
@@ -61,7 +61,7 @@ static bool refuse(struct ws_conn *c, int status, const char *why, int64_t now_m
     p->close_reason = why;
     atomic_fetch_add(&p->env->refused, 1);
     ws_peer_log(p, "refused");
-    leave(c, now_ms);
+    conn_leave(c, now_ms);
     return ok;
 }
 
@@ -69,7 +69,7 @@ static bool refuse(struct ws_conn *c, int status, const char *why, int64_t now_m
 static bool refuse_plain(struct ws_conn *c, int64_t now_ms)
 {
     tls_leave(&c->link.ssl);
-    return refuse(c, 400, "a port that speaks TLS is asked by wss://", now_ms);
+    return conn_refuse(c, 400, "a port that speaks TLS is asked by wss://", now_ms);
 }
 
 /* Behind a proxy the address that counts comes with the request. False: it has its share. */
@@ -99,11 +99,11 @@ static bool on_request(struct ws_conn *c, struct ws_conn_room *room, int64_t now
         q.why = "too many connections";
     }
     if (q.status) {
-        ok = refuse(c, q.status, q.why, now_ms);
+        ok = conn_refuse(c, q.status, q.why, now_ms);
     } else if ((len = ws_peer_admit(c->peer, &q.handshake, answer)) > 0) {
         ok = ws_link_write(&c->link, answer, len);
         ws_peer_log(c->peer, "refused");
-        leave(c, now_ms);
+        conn_leave(c, now_ms);
     } else {
         len = ws_request_accept(&q, answer);
         ok = len > 0 && ws_link_write(&c->link, answer, len);
@@ -131,7 +131,7 @@ static bool take_request(struct ws_conn *c, struct ws_conn_room *room, const uin
     c->head_len += n;
     whole = ws_request_length(c->head, c->head_len);
     if (whole == 0 && c->head_len == WS_REQUEST_MAX)
-        return refuse(c, 400, "the request line and headers are too long", now_ms);
+        return conn_refuse(c, 400, "the request line and headers are too long", now_ms);
     if (whole == 0)
         return true;
     explicit_bzero(c->head + whole, c->head_len - whole);
@@ -160,13 +160,13 @@ static bool on_control(struct ws_conn *c, const struct ws_frame *f, int64_t now_
     if (f->op == WS_FRAME_CLOSE && ws_peer_said_close(c->peer, f->data, f->len)) {
         bool ok = send_control(c, WS_FRAME_CLOSE, f->data, f->len);
 
-        leave(c, now_ms);
+        conn_leave(c, now_ms);
         return ok;
     }
     return true;
 }
 
-static bool hold(struct ws_conn *c, const uint8_t *data, size_t len)
+static bool conn_keep(struct ws_conn *c, const uint8_t *data, size_t len)
 {
     c->held = malloc(len);
     if (!c->held)
@@ -185,7 +185,7 @@ static bool take_frames(struct ws_conn *c, uint8_t *data, size_t len, int64_t no
         size_t used;
 
         if (ws_peer_full(p))
-            return hold(c, data, len);
+            return conn_keep(c, data, len);
         used = ws_frame_read(&c->frames, &f, data, len);
         data += used;
         len -= used;
@@ -199,7 +199,7 @@ static bool take_frames(struct ws_conn *c, uint8_t *data, size_t len, int64_t no
     return true;
 }
 
-static bool resume(struct ws_conn *c, int64_t now_ms)
+static bool conn_resume(struct ws_conn *c, int64_t now_ms)
 {
     uint8_t *held = c->held;
     size_t len = c->held_len;
@@ -224,7 +224,7 @@ static bool send_close(struct ws_conn *c, int64_t now_ms)
 
     memcpy(payload + 2, why, len);
     ok = send_control(c, WS_FRAME_CLOSE, payload, 2 + len);
-    leave(c, now_ms);
+    conn_leave(c, now_ms);
     return ok;
 }
 
@@ -284,7 +284,7 @@ bool ws_conn_speak(struct ws_conn *c, struct ws_conn_room *room, int64_t now_ms)
             return false;
         if (c->phase != WS_CONN_OPEN || !c->held || ws_peer_full(c->peer))
             break;
-        if (!resume(c, now_ms))
+        if (!conn_resume(c, now_ms))
             return false;
     }
     return true;
@@ -298,7 +298,7 @@ static bool stalled(const struct ws_conn *c)
 }
 
 /* Reads once, as others wait. */
-static bool take(struct ws_conn *c, struct ws_conn_room *room, int64_t now_ms)
+static bool conn_read(struct ws_conn *c, struct ws_conn_room *room, int64_t now_ms)
 {
     size_t used = 0, len;
     bool ok = true;
@@ -328,7 +328,7 @@ bool ws_conn_turn(struct ws_conn *c, struct ws_conn_room *room, bool readable, i
         c->left_ms = now_ms;
         ws_link_finish(&c->link);
     }
-    if ((readable || c->link.due_out) && !stalled(c) && !take(c, room, now_ms))
+    if ((readable || c->link.due_out) && !stalled(c) && !conn_read(c, room, now_ms))
         return false;
     return ws_conn_speak(c, room, now_ms);
 }

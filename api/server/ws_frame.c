@@ -16,7 +16,7 @@ static size_t length_bytes(uint8_t second)
 }
 
 /* The first two bytes are here. NULL, or what is wrong with them. */
-static const char *check(const struct ws_frame_reader *r)
+static const char *head_check(const struct ws_frame_reader *r)
 {
     uint8_t first = r->head[0], op = first & 15, length = r->head[1] & 0x7f;
 
@@ -38,7 +38,7 @@ static const char *check(const struct ws_frame_reader *r)
 }
 
 /* The head is here. NULL, or what is wrong with it. */
-static const char *begin(struct ws_frame_reader *r)
+static const char *head_begin(struct ws_frame_reader *r)
 {
     size_t n = length_bytes(r->head[1]);
     uint8_t op = r->head[0] & 15;
@@ -74,9 +74,9 @@ static size_t read_head(struct ws_frame_reader *r, struct ws_frame *out, const u
     while (used < len && r->head_len < head_bytes(r)) {
         r->head[r->head_len++] = data[used++];
         if (r->head_len == 2)
-            out->why = check(r);
+            out->why = head_check(r);
         else if (r->head_len == head_bytes(r))
-            out->why = begin(r);
+            out->why = head_begin(r);
         if (out->why) {
             out->event = WS_FRAME_BROKEN;
             break;
@@ -108,7 +108,7 @@ static void unmask(struct ws_frame_reader *r, uint8_t *data, size_t len)
 static void tell_control(struct ws_frame_reader *r, struct ws_frame *out, const uint8_t *data,
                          size_t len)
 {
-    memcpy(r->control + r->control_len, data, len); /* begin() has seen that it fits */
+    memcpy(r->control + r->control_len, data, len); /* head_begin() has seen that it fits */
     r->control_len += len;
     if (r->left > 0)
         return;

@@ -37,7 +37,7 @@ long ws_link_read(struct ws_link *l, void *buf, size_t cap)
 }
 
 /* Returns how many bytes were taken, 0 = none now, -1 = broken. */
-static long put(struct ws_link *l, const void *data, size_t len)
+static long link_write(struct ws_link *l, const void *data, size_t len)
 {
     ssize_t n;
 
@@ -54,7 +54,7 @@ size_t ws_link_waiting(const struct ws_link *l)
     return l->out_len - l->out_at;
 }
 
-static bool keep(struct ws_link *l, const uint8_t *data, size_t len)
+static bool link_keep(struct ws_link *l, const uint8_t *data, size_t len)
 {
     if (l->out_at > 0) {
         memmove(l->out, l->out + l->out_at, ws_link_waiting(l));
@@ -71,7 +71,7 @@ static bool keep(struct ws_link *l, const uint8_t *data, size_t len)
 bool ws_link_flush(struct ws_link *l)
 {
     while (ws_link_waiting(l) > 0) {
-        long n = put(l, l->out + l->out_at, ws_link_waiting(l));
+        long n = link_write(l, l->out + l->out_at, ws_link_waiting(l));
 
         if (n <= 0)
             return n == 0;
@@ -88,7 +88,7 @@ bool ws_link_write(struct ws_link *l, const void *data, size_t len)
     const uint8_t *at = data;
 
     while (len > 0 && ws_link_waiting(l) == 0) {
-        long n = put(l, at, len);
+        long n = link_write(l, at, len);
 
         if (n < 0)
             return false;
@@ -97,7 +97,7 @@ bool ws_link_write(struct ws_link *l, const void *data, size_t len)
         at += n;
         len -= (size_t)n;
     }
-    return len == 0 || keep(l, at, len);
+    return len == 0 || link_keep(l, at, len);
 }
 
 void ws_link_cork(const struct ws_link *l, bool on)

@@ -97,7 +97,7 @@ void ws_peer_log(const struct ws_peer *p, const char *event)
         config->log(config->log_ctx, LOG_INFO, json_finish(&j) ? fields : "{}", text);
 }
 
-static void end(struct ws_peer *p, int code, const char *reason)
+static void peer_end(struct ws_peer *p, int code, const char *reason)
 {
     if (p->phase == WS_PEER_CLOSING)
         return;
@@ -109,40 +109,40 @@ static void end(struct ws_peer *p, int code, const char *reason)
 }
 
 /* A message of the edge's own; the first one stays if two come before one is sent. */
-static void say(struct ws_peer *p, const struct control_message *m)
+static void peer_say(struct ws_peer *p, const struct control_message *m)
 {
     if (p->own_len == 0)
         p->own_len = control_write(p->own, sizeof p->own, m);
 }
 
 /* An `error` to the client; some end the connection. */
-static void refuse(struct ws_peer *p, enum refusal_kind kind, const char *detail,
-                   const char *pointer)
+static void peer_refuse(struct ws_peer *p, enum refusal_kind kind, const char *detail,
+                        const char *pointer)
 {
     struct control_message m = {.op = CONTROL_ERROR};
     bool idle = p->own_len == 0;
 
     refusal_write(&m.error, kind, detail, pointer);
-    say(p, &m);
+    peer_say(p, &m);
     if (idle && p->own_len == 0) { /* escaped characters made it too long */
         refusal_write(&m.error, kind, "", "");
-        say(p, &m);
+        peer_say(p, &m);
     }
     if (refusal_close(kind))
-        end(p, refusal_close(kind), refusal_title(kind));
+        peer_end(p, refusal_close(kind), refusal_title(kind));
 }
 
 static void refuse_err(struct ws_peer *p, const struct err *err)
 {
-    refuse(p, refusal_of(err->code), err->text, err->where[0] == '/' ? err->where : "");
+    peer_refuse(p, refusal_of(err->code), err->text, err->where[0] == '/' ? err->where : "");
 }
 
 /* Bytes that are no message: the first time the client is told, the next ends the connection. */
 static void strike(struct ws_peer *p, const char *detail)
 {
-    refuse(p, REFUSAL_MALFORMED, detail, "");
+    peer_refuse(p, REFUSAL_MALFORMED, detail, "");
     if (++p->strikes >= WS_PEER_STRIKES_MAX)
-        end(p, CLOSE_POLICY, "repeated messages that are none");
+        peer_end(p, CLOSE_POLICY, "repeated messages that are none");
 }
 
 /* ------------------------------------------------------------------------------- handshake */
@@ -228,7 +228,7 @@ static void check_again(struct ws_peer *p)
     if ((p->phase != WS_PEER_OPEN && p->phase != WS_PEER_STARTED) ||
         auth_holds(p->env->auth, &p->who))
         return;
-    refuse(p, REFUSAL_UNAUTHORIZED, "the token is not valid any more", "");
+    peer_refuse(p, REFUSAL_UNAUTHORIZED, "the token is not valid any more", "");
 }
 
 static int check_token(struct ws_peer *p, const struct ws_peer_handshake *h, const char *token,
@@ -296,7 +296,7 @@ void ws_peer_opened(struct ws_peer *p, int64_t now_ms)
 
 /* ------------------------------------------------------------------------------- messages */
 
-static void start(struct ws_peer *p, const struct control_start *start)
+static void peer_start(struct ws_peer *p, const struct control_start *start)
 {
     const struct api_config *config = p->env->config;
     struct err err = {0};
@@ -314,8 +314,8 @@ static void start(struct ws_peer *p, const struct control_start *start)
     if (rc == 0) {
         p->phase = WS_PEER_STARTED;
     } else {
-        refuse(p, refusal_of(rc), err.text, err.where[0] == '/' ? err.where : "");
-        end(p, CLOSE_POLICY, "the stream cannot start");
+        peer_refuse(p, refusal_of(rc), err.text, err.where[0] == '/' ? err.where : "");
+        peer_end(p, CLOSE_POLICY, "the stream cannot start");
     }
 }
 
@@ -326,7 +326,7 @@ static void pong(struct ws_peer *p, uint64_t t)
 
     clock_gettime(CLOCK_MONOTONIC, &now);
     m.pong.server_us = (uint64_t)now.tv_sec * 1000000u + (uint64_t)now.tv_nsec / 1000u;
-    say(p, &m);
+    peer_say(p, &m);
 }
 
 static void on_message(struct ws_peer *p, const struct control_message *m)
@@ -334,15 +334,15 @@ static void on_message(struct ws_peer *p, const struct control_message *m)
     struct err err = {0};
 
     if (m->op == CONTROL_START && p->phase == WS_PEER_OPEN)
-        start(p, &m->start);
+        peer_start(p, &m->start);
     else if (m->op == CONTROL_START)
-        refuse(p, REFUSAL_CONFLICT, "the stream has started already", "/op");
+        peer_refuse(p, REFUSAL_CONFLICT, "the stream has started already", "/op");
     else if (m->op == CONTROL_PING)
         pong(p, m->pong.t);
     else if (m->op != CONTROL_END && m->op != CONTROL_CAMERA)
-        refuse(p, REFUSAL_FIELDS, "only a server says this", "/op");
+        peer_refuse(p, REFUSAL_FIELDS, "only a server says this", "/op");
     else if (p->phase == WS_PEER_OPEN)
-        refuse(p, REFUSAL_CONFLICT, "the first message must be start", "/op");
+        peer_refuse(p, REFUSAL_CONFLICT, "the first message must be start", "/op");
     else if (p->env->config->ops->stream_control(p->stream, m, &err))
         refuse_err(p, &err);
 }
@@ -359,7 +359,7 @@ static void on_text(struct ws_peer *p)
     else if ((rc == ERR_INPUT || rc == ERR_UNSUPPORTED) && err.where[0] == '/')
         refuse_err(p, &err);
     else if (strcmp(err.where, "utf8") == 0)
-        end(p, CLOSE_UTF8, "text that is no UTF-8");
+        peer_end(p, CLOSE_UTF8, "text that is no UTF-8");
     else
         strike(p, err.text);
 }
@@ -376,7 +376,7 @@ static void on_binary(struct ws_peer *p)
         return;
     }
     if (p->rx_len > 0 && p->rx[0] > FRAME_OP && p->rx[0] <= FRAME_OP_LAST) {
-        refuse(p, REFUSAL_UNKNOWN_OP, "its first byte is none of this version", "");
+        peer_refuse(p, REFUSAL_UNKNOWN_OP, "its first byte is none of this version", "");
         return;
     }
     /* An `ack` is JSON, which names numbers below 2^53 exactly. */
@@ -387,15 +387,15 @@ static void on_binary(struct ws_peer *p)
     }
     rc = p->env->config->ops->stream_frame(p->stream, p->rx, p->rx_len, &err);
     if (rc == ERR_DENIED)
-        refuse(p, REFUSAL_VIEW_ONLY, err.text, "");
+        peer_refuse(p, REFUSAL_VIEW_ONLY, err.text, "");
     else if (rc == ERR_LIMIT && strcmp(err.where, "flood") == 0)
-        refuse(p, REFUSAL_FLOOD, err.text, "");
+        peer_refuse(p, REFUSAL_FLOOD, err.text, "");
     ahead_us = (int64_t)p->env->config->ops->stream_ahead_us(p->stream);
     if (p->used_us < ahead_us)
         p->used_us = ahead_us;
 }
 
-static bool begin(struct ws_peer *p, bool binary, int64_t now_ms)
+static bool message_begin(struct ws_peer *p, bool binary, int64_t now_ms)
 {
     p->in_message = true;
     p->binary = binary;
@@ -403,7 +403,7 @@ static bool begin(struct ws_peer *p, bool binary, int64_t now_ms)
     p->fragments = 0;
     p->message_ms = now_ms;
     if (binary && !p->rx && !take_buffer(p)) {
-        end(p, CLOSE_TRY_LATER, "no memory");
+        peer_end(p, CLOSE_TRY_LATER, "no memory");
         return false;
     }
     p->rx_ms = binary ? now_ms : p->rx_ms;
@@ -424,7 +424,7 @@ void ws_peer_receive(struct ws_peer *p, const uint8_t *data, size_t len, size_t 
     atomic_fetch_add(&p->env->bytes_in, len);
     if (p->phase != WS_PEER_OPEN && p->phase != WS_PEER_STARTED)
         return;
-    if (first && !begin(p, binary, now_ms))
+    if (first && !message_begin(p, binary, now_ms))
         return;
     if (!p->in_message)
         return;
@@ -432,11 +432,12 @@ void ws_peer_receive(struct ws_peer *p, const uint8_t *data, size_t len, size_t 
     max = binary ? p->env->config->max_message_bytes : CONTROL_TEXT_MAX;
     /* Neither subtraction wraps: rx_len <= max, and the first test has bounded len. */
     if (len > max - p->rx_len || remaining > max - p->rx_len - len) {
-        end(p, CLOSE_TOO_BIG, binary ? "frame over the size limit" : "control message too long");
+        peer_end(p, CLOSE_TOO_BIG,
+                 binary ? "frame over the size limit" : "control message too long");
         return;
     }
     if (++p->fragments > WS_PEER_FRAGMENTS_MAX) {
-        end(p, CLOSE_POLICY, "too many fragments");
+        peer_end(p, CLOSE_POLICY, "too many fragments");
         return;
     }
     if (len > 0)
@@ -463,7 +464,7 @@ static bool is_close_code(int code)
 void ws_peer_break(struct ws_peer *p, const char *why, int64_t now_ms)
 {
     p->heard_ms = now_ms;
-    end(p, CLOSE_PROTOCOL, why);
+    peer_end(p, CLOSE_PROTOCOL, why);
 }
 
 bool ws_peer_said_close(struct ws_peer *p, const uint8_t *payload, size_t len)
@@ -471,9 +472,9 @@ bool ws_peer_said_close(struct ws_peer *p, const uint8_t *payload, size_t len)
     if (p->phase == WS_PEER_CLOSING || len == 0)
         return true;
     if (len == 1 || !is_close_code(payload[0] << 8 | payload[1]))
-        end(p, CLOSE_PROTOCOL, "a close frame without a code that there is");
+        peer_end(p, CLOSE_PROTOCOL, "a close frame without a code that there is");
     else if (!json_utf8((const char *)payload + 2, len - 2))
-        end(p, CLOSE_UTF8, "a close frame that is no UTF-8");
+        peer_end(p, CLOSE_UTF8, "a close frame that is no UTF-8");
     return p->close_code == 0;
 }
 
@@ -493,7 +494,7 @@ enum stream_kind ws_peer_next(struct ws_peer *p, const uint8_t **msg, size_t *le
         return STREAM_NONE;
     kind = p->env->config->ops->stream_next(p->stream, msg, len);
     if (kind == STREAM_CLOSE)
-        end(p, CLOSE_NORMAL, "");
+        peer_end(p, CLOSE_NORMAL, "");
     return kind;
 }
 
@@ -550,14 +551,14 @@ bool ws_peer_tick(struct ws_peer *p, int64_t dead_ms, int64_t now_ms)
     case WS_PEER_OPEN:
         if (now_ms - p->phase_ms >= WS_PEER_START_MS) {
             atomic_fetch_add(&p->env->overstayed, 1);
-            refuse(p, REFUSAL_NO_START, "start must come within 5 s", "");
+            peer_refuse(p, REFUSAL_NO_START, "start must come within 5 s", "");
             return false;
         }
         /* fall through */
     case WS_PEER_STARTED:
         if (p->message_ms && now_ms - p->message_ms >= (int64_t)config->message_timeout_s * 1000) {
             atomic_fetch_add(&p->env->overstayed, 1);
-            end(p, CLOSE_POLICY, "a message took too long");
+            peer_end(p, CLOSE_POLICY, "a message took too long");
             return false;
         }
         if (silent_ms >= (int64_t)config->ping_s * 1000 &&

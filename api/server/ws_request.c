@@ -12,7 +12,7 @@
 #define KEY_CHARS 24 /* 16 bytes in base64 */
 #define GUID "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
-static void refuse(struct ws_request *q, int status, const char *why)
+static void request_refuse(struct ws_request *q, int status, const char *why)
 {
     if (q->status)
         return;
@@ -47,15 +47,15 @@ static void read_target(struct ws_request *q, char *line)
     char *target = strchr(line, ' '), *version = target ? strchr(target + 1, ' ') : NULL, *query;
 
     if (!version || strcmp(version + 1, "HTTP/1.1") != 0) {
-        refuse(q, 400, "the first line is none of HTTP/1.1");
+        request_refuse(q, 400, "the first line is none of HTTP/1.1");
         return;
     }
     *target++ = '\0';
     *version = '\0';
     if (!spelled_plainly(target))
-        refuse(q, 400, "the path is not spelled plainly");
+        request_refuse(q, 400, "the path is not spelled plainly");
     if (strcmp(line, "GET") != 0)
-        refuse(q, 426, "this port speaks WebSocket only");
+        request_refuse(q, 426, "this port speaks WebSocket only");
     query = strchr(target, '?');
     if (query)
         *query++ = '\0';
@@ -85,7 +85,7 @@ static void add_protocols(struct ws_request *q, const char *value)
     size_t used = strlen(q->protocols), n = strlen(value);
 
     if (used + n + 2 > sizeof q->protocols) {
-        refuse(q, 400, "too many subprotocols are offered");
+        request_refuse(q, 400, "too many subprotocols are offered");
         return;
     }
     if (used > 0)
@@ -126,7 +126,7 @@ static void read_header(struct ws_request *q, const char *name, const char *valu
         q->body = true;
 }
 
-static void read_line(struct ws_request *q, char *line)
+static void line_read(struct ws_request *q, char *line)
 {
     size_t n = strcspn(line, ":"), end = strlen(line);
     char *value = line + n + 1;
@@ -135,7 +135,7 @@ static void read_line(struct ws_request *q, char *line)
         if (!isalnum((unsigned char)line[i]) && !strchr("!#$%&'*+-.^_`|~", line[i]))
             n = 0;
     if (n == 0 || n == end) {
-        refuse(q, 400, "a header has no name, or characters that none may have");
+        request_refuse(q, 400, "a header has no name, or characters that none may have");
         return;
     }
     line[n] = '\0';
@@ -170,27 +170,27 @@ static bool is_key(const char *key)
            strcmp(key + KEY_CHARS - 2, "==") == 0;
 }
 
-static void judge(struct ws_request *q)
+static void request_judge(struct ws_request *q)
 {
     if (q->handshake.repeated) /* ws_peer_admit() says so */
         return;
     if (!q->upgrade || !lists(q->upgrade, "websocket") || !q->connection_upgrade)
-        refuse(q, 426, "this port speaks WebSocket only");
+        request_refuse(q, 426, "this port speaks WebSocket only");
     else if (!q->version)
-        refuse(q, 400, "a handshake without Sec-WebSocket-Version");
+        request_refuse(q, 400, "a handshake without Sec-WebSocket-Version");
     else if (strcmp(q->version, "13") != 0)
-        refuse(q, 426, "the version of WebSocket is 13");
+        request_refuse(q, 426, "the version of WebSocket is 13");
     else if (!q->key || !is_key(q->key))
-        refuse(q, 400, "a handshake without a Sec-WebSocket-Key of 16 bytes");
+        request_refuse(q, 400, "a handshake without a Sec-WebSocket-Key of 16 bytes");
     else if (!q->handshake.host || q->body)
-        refuse(q, 400, q->body ? "a handshake has no body" : "a handshake without Host");
+        request_refuse(q, 400, q->body ? "a handshake has no body" : "a handshake without Host");
 }
 
 void ws_request_read(struct ws_request *q, char *head, size_t len)
 {
     memset(q, 0, sizeof *q);
     if (len < 4 || !is_text(head, len)) {
-        refuse(q, 400, "the head of the request is no text in lines");
+        request_refuse(q, 400, "the head of the request is no text in lines");
         return;
     }
     for (char *line = head, *end; line < head + len - 2; line = end + 2) {
@@ -199,9 +199,9 @@ void ws_request_read(struct ws_request *q, char *head, size_t len)
         if (line == head)
             read_target(q, line);
         else
-            read_line(q, line);
+            line_read(q, line);
     }
-    judge(q);
+    request_judge(q);
 }
 
 size_t ws_request_accept(const struct ws_request *q, char answer[WS_REQUEST_ANSWER_MAX])

@@ -42,13 +42,13 @@ static int64_t now_ms(void)
 
 /* ------------------------------------------------------------------------- connections */
 
-static void end(struct ws_service *v, struct ws_conn *c)
+static void conn_end(struct ws_service *v, struct ws_conn *c)
 {
     ws_conn_close(c, &v->room);
 }
 
 /* After a turn: it goes, or epoll is told what it waits for. */
-static void settle(struct ws_service *v, struct ws_conn *c, bool stays)
+static void conn_settle(struct ws_service *v, struct ws_conn *c, bool stays)
 {
     uint32_t wants = stays ? ws_conn_wants(c) : 0;
     struct epoll_event event = {.events = wants, .data.u32 = (uint32_t)c->slot};
@@ -56,7 +56,7 @@ static void settle(struct ws_service *v, struct ws_conn *c, bool stays)
     if (stays && wants == c->asked)
         return;
     if (!stays || epoll_ctl(v->epoll, EPOLL_CTL_MOD, c->link.fd, &event) != 0) {
-        end(v, c);
+        conn_end(v, c);
         return;
     }
     c->asked = wants;
@@ -74,7 +74,7 @@ static void adopt(struct ws_service *v, int at, int fd)
     c->asked = EPOLLIN;
     atomic_fetch_add(&w->accepted, 1);
     if ((w->config.tls && !ssl) || epoll_ctl(v->epoll, EPOLL_CTL_ADD, fd, &event) != 0)
-        end(v, c);
+        conn_end(v, c);
 }
 
 /* The service's own connection in a slot; NULL: there is none. */
@@ -94,9 +94,9 @@ static void on_connection(struct ws_service *v, int at, uint32_t events)
         return;
     /* It is read no further, so it would not find out and epoll would not stop telling. */
     if (gone && !(ws_conn_wants(c) & EPOLLIN))
-        settle(v, c, false);
+        conn_settle(v, c, false);
     else
-        settle(v, c, ws_conn_turn(c, &v->room, gone || (events & EPOLLIN), now_ms()));
+        conn_settle(v, c, ws_conn_turn(c, &v->room, gone || (events & EPOLLIN), now_ms()));
 }
 
 /* ------------------------------------------------------------------------- accepting */
@@ -187,13 +187,13 @@ static void on_bell(struct ws_service *v)
         c = own(v, i);
         if (c && atomic_load(&p->woken) && atomic_exchange(&p->woken, false) &&
             p->phase == WS_PEER_STARTED)
-            settle(v, c, ws_conn_turn(c, &v->room, false, now_ms()));
+            conn_settle(v, c, ws_conn_turn(c, &v->room, false, now_ms()));
     }
 }
 
 /* ------------------------------------------------------------------------- deadlines */
 
-static void tick(struct ws_service *v, int64_t now)
+static void service_tick(struct ws_service *v, int64_t now)
 {
     if (now - v->ticked_ms < TICK_MS)
         return;
@@ -202,7 +202,7 @@ static void tick(struct ws_service *v, int64_t now)
         struct ws_conn *c = own(v, i);
 
         if (c)
-            settle(v, c, ws_conn_tick(c, &v->room, now));
+            conn_settle(v, c, ws_conn_tick(c, &v->room, now));
     }
 }
 
@@ -222,7 +222,7 @@ static void look_for_floods(struct ws_service *v, int64_t now)
         if (c) {
             looked++;
             if (ws_conn_floods(c, now))
-                end(v, c);
+                conn_end(v, c);
         }
         v->look_next = (v->look_next + 1) % w->config.max_connections;
     }
@@ -248,7 +248,7 @@ void ws_service_turn(struct ws_service *v, int max_ms)
             on_connection(v, (int)events[i].data.u32, events[i].events);
     }
     now = now_ms();
-    tick(v, now);
+    service_tick(v, now);
     look_for_floods(v, now);
     if (v->room.met)
         wipe_stack();
@@ -290,7 +290,7 @@ void ws_service_close(struct ws_service *v)
     for (int i = 0; v->ws->slots && i < v->ws->config.max_connections; i++) {
         struct ws_conn *c = own(v, i);
         if (c)
-            end(v, c);
+            conn_end(v, c);
     }
     tls_server_free(&v->ssl_ctx);
     if (v->epoll >= 0)

@@ -180,12 +180,13 @@ static int step(struct views *v, struct scratch *s, int level)
     return 1;
 }
 
-static float find_scale(const struct views *v)
+static float find_scale(struct views *v)
 {
-    uint32_t n = 0, sum = 0, scales[VIEWS_SCALES] = {0};
+    uint32_t n = 0, sum = 0, *scales = v->scales;
     int half = 0;
 
-#pragma omp parallel for schedule(dynamic) reduction(+ : scales)
+    memset(scales, 0, sizeof v->scales);
+#pragma omp parallel for schedule(dynamic) reduction(+ : scales[:VIEWS_SCALES])
     for (int j = 0; j < VIEWS_KEPT; j++) {
         struct rigid T;
         if (!refine_is_other(v, j))

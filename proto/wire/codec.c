@@ -9,7 +9,7 @@
 
 /*
  * What is sent is deflated by deflate.c, for all that browsers inflate by themselves is deflate.
- * Measured (tests/bench/bench_proto_delta.c, bench_daemon_edge.c, with zlib 1.2.13 and zstd 1.5.4):
+ * Measured (tests/bench/bench_proto_delta.c, with zlib 1.2.13 and zstd 1.5.4):
  * zlib's Z_RLE, a block for each group of planes, makes whole clouds 2 to 4 % larger at six times
  * the time; zstd on level 1 takes one to four times as long as ours, and every client would have to
  * know two codecs. It is kept for checkpoints.

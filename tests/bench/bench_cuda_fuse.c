@@ -161,14 +161,13 @@ out:
 
 static void fill_args(struct rig *r, const struct clip *clip)
 {
+    const struct lens none = {0};
     memset(r->args, 0, (size_t)FRAMES * (size_t)r->batch * sizeof *r->args);
     for (int f = 0; f < clip->n; f++)
         for (int i = 0; i < r->batch; i++) {
             struct frame_cuda *a = &r->args[f * r->batch + i];
             a->s = r->s[i]->dev;
-            a->width = WIDTH;
-            a->height = HEIGHT;
-            a->K = clip->K;
+            a->map = lens_map_make(&none, clip->K, WIDTH, HEIGHT, WIDTH, HEIGHT);
             a->T_wc = clip->T_wc[f];
             a->has_pose = 1;
             a->changes = r->s[i]->changes;

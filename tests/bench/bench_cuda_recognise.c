@@ -116,6 +116,7 @@ static int table3(const struct shape_case *c, const struct library *l, int step,
     printf(
         "  whole chain  %8.1f us by the clock (must 3000; paper 490000 without matches, poses)\n",
         (double)whole);
+    printf("@ step%d.chain %.1f us\n", step, (double)whole);
     s.depth = c->depth;
     from = now_ms();
     surface_cpu_run(&s, &config.surface);
@@ -155,6 +156,7 @@ static int table4(const struct shape_case *c, const struct object *object, struc
             return die(err);
         printf("match 200 x %5u tensors %8.1f us   paper %d ms%s\n", size[i],
                (double)us[RECOGNISE_MATCH], paper[i], i == 3 ? " (must 2000 us)" : "");
+        printf("@ match_%u %.1f us\n", size[i], (double)us[RECOGNISE_MATCH]);
         recognise_cuda_close(&r);
         library_free(&l);
         free(big.tensor);

@@ -51,7 +51,7 @@ typedef int stage_fn(const struct rig *r, struct err *err);
 
 /* Stages, and their times of frames of two kinds. */
 struct table {
-    const char *title, *kinds[2];
+    const char *title, *keys[2], *kinds[2];
     const char *names[STAGES_MAX];
     stage_fn *stages[STAGES_MAX];
     int n;
@@ -93,6 +93,7 @@ static int path(const struct rig *r, struct err *err)
 
 static struct table views_table = {
     .title = "views",
+    .keys = {"swept", "views_others"},
     .kinds = {"a keyframe is swept", "others"},
     .names = {"plan", "sweep", "refine, and sweep again", "agree, own", "guide", "fine sweep",
               "agree", "draw", "field"},
@@ -102,6 +103,7 @@ static struct table views_table = {
 
 static struct table path_table = {
     .title = "tracks and path",
+    .keys = {"path_keyframes", "path_others"},
     .kinds = {"keyframes of the path", "others"},
     .names = {"pyramid", "klt", "corner", "path"},
     .stages = {pyramid, klt, corner, path},
@@ -283,6 +285,8 @@ static void print(const struct table *t)
             for (int s = 0; s < t->n && t->count[kind]; s++)
                 all[kind] += k == t->n || s == k ? t->us[kind][s] / t->count[kind] : 0;
         printf("    %-24s %9.1f %9.1f\n", k < t->n ? t->names[k] : "in all", all[0], all[1]);
+        if (k == t->n)
+            printf("@ %s %.2f us\n@ %s %.2f us\n", t->keys[0], all[0], t->keys[1], all[1]);
     }
 }
 

@@ -110,6 +110,8 @@ static void report(const struct size *size, const struct gpu_pair *last,
         printf(" %9.1f", (double)median(us[k], n));
     printf(" %6.1f %9u %8.0f %8.0f\n", iterations / n, last->result.n_opaque,
            8e-3 * voxels / (double)carve, 8e-3 * voxels / (double)carve);
+    printf("@ %dx%dx%d %.2f us\n", size->n[0], size->n[1], size->n[2],
+           (double)median(us[PASSES], n));
     fflush(stdout);
 }
 

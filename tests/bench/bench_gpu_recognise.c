@@ -3,8 +3,7 @@
  *
  * Seven shapes, six views each in the library, unseen views, all with the noise of shape.h. VIEWS=6
  * says how many views of each shape are tried, SCENES=8 how many scenes, SEED=11 which, TENSORS=200
- * how many a picture has. SVG=file gets the table of what was taken for what as a picture;
- * PEER=file the points of all single views and where their tensors are, for tests/bench/peer_fpfh.
+ * how many a picture has. SVG=file gets the table of what was taken for what as a picture.
  */
 #include "tests/support/shape_case.h"
 #include "tests/support/shape_random.h"
@@ -88,45 +87,7 @@ static int draw_confusion(const char *path, int confusion[SHAPES][SHAPES + 1])
     return fclose(f);
 }
 
-/* A picture as tests/bench/peer_fpfh.cpp reads it: its shape, its points, the pixels that pairs of
- * tensors begin at; all of 4 bytes. library: a view of the library, else one that is tried. */
-static void write_picture(FILE *f, const struct shape_case *c, int shape, int library)
-{
-    const struct surface *s = &c->surface;
-    uint32_t head[5] = {(uint32_t)library, (uint32_t)shape, (uint32_t)s->w, (uint32_t)s->h, 0};
-
-    for (uint32_t i = 0; i < *c->tensors.n_tensors; i++)
-        head[4] += c->tensors.tensor[i].n > 0;
-    fwrite(head, sizeof head, 1, f);
-    fwrite(s->point, sizeof *s->point, (size_t)s->w * (size_t)s->h, f);
-    for (uint32_t i = 0; i < *c->tensors.n_tensors; i++)
-        if (c->tensors.tensor[i].n)
-            fwrite(&c->tensors.tensor[i].pixel[0], sizeof(uint32_t), 1, f);
-}
-
-/* The views of the library, once more. */
-static int write_library(FILE *f, struct err *err)
-{
-    struct shape_case c;
-
-    if (shape_case_open(&c, W, H, &library, TENSORS_MAX, err))
-        return die(err);
-    tensor_free(&c.tensors);
-    c.tp.cell_px = tensor_params_library().cell_px;
-    if (tensor_new(&c.tensors, &c.surface, &c.tp, err))
-        return die(err);
-    for (int s = 0; s < SHAPES; s++)
-        for (int v = 0; v < SHAPE_VIEWS; v++) {
-            shape_enrolled_view(c.depth, (enum shape)s, v, W, H);
-            surface_cpu_run(&c.surface, &c.sp);
-            tensor_cpu_run(&c.tensors, &c.tp);
-            write_picture(f, &c, s, 1);
-        }
-    shape_case_close(&c);
-    return 0;
-}
-
-static int single_views(struct shape_case *c, int views, FILE *peer)
+static int single_views(struct shape_case *c, int views)
 {
     int confusion[SHAPES][SHAPES + 1] = {{0}}, all = 0, right = 0, found = 0, tried = 0, false_ = 0;
     uint32_t lot = 7;
@@ -139,8 +100,6 @@ static int single_views(struct shape_case *c, int views, FILE *peer)
             for (uint32_t i = 0; i < *c->tensors.n_tensors; i++)
                 if (c->tensors.tensor[i].n)
                     confusion[s][best_of(c->best + (size_t)i * SHAPES)]++;
-            if (peer)
-                write_picture(peer, c, s, 0);
             tried++;
             for (uint32_t i = 0; i < c->n_found; i++) {
                 float degrees, metres;
@@ -308,7 +267,6 @@ int main(void)
 {
     struct err err = {0};
     struct shape_case c;
-    FILE *peer = NULL;
     int rc;
 
     for (int s = 0; s < SHAPES; s++) {
@@ -322,14 +280,7 @@ int main(void)
            library.n_entries * 4e-6);
     if (shape_case_open(&c, W, H, &library, setting("TENSORS", 200), &err))
         return die(&err);
-    if (getenv("PEER")) {
-        peer = fopen(getenv("PEER"), "wb");
-        if (!peer || write_library(peer, &err))
-            return die(&(struct err){.text = "PEER: cannot be written"});
-    }
-    rc = single_views(&c, setting("VIEWS", 6), peer);
-    if (peer && fclose(peer))
-        rc = die(&(struct err){.text = "PEER: cannot be written"});
+    rc = single_views(&c, setting("VIEWS", 6));
     if (rc == 0)
         rc = clutter(&c, setting("SCENES", 8));
     shape_case_close(&c);

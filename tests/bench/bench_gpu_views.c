@@ -158,10 +158,11 @@ static void print(const struct bench *b)
             printf("    %-8s %5d frames: views %9.1f us in the mean, %9.1f at most\n", kinds[i],
                    b->count[i], b->views_us[i] / b->count[i], b->views_most[i]);
     }
+    if (b->count[SWEEPS])
+        printf("@ swept_%d %.2f us\n", b->n, b->views_us[SWEEPS] / b->count[SWEEPS]);
     printf("    a frame: views %.1f us as told, line %.1f us of the device, %.1f us by the clock\n",
            all / n, b->line_us / n, b->wall_us / n);
-    printf("@ views_frame_%d %.2f us\n@ clock_frame_%d %.2f us\n", b->n, all / n, b->n,
-           b->wall_us / n);
+    printf("@ frame_%d %.2f us\n@ clock_frame_%d %.2f us\n", b->n, all / n, b->n, b->wall_us / n);
 }
 
 int main(void)

@@ -17,14 +17,13 @@ ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..')
 sys.path.insert(0, os.path.join(ROOT, 'gpu', 'train'))
 
 try:
-    import onnx
     import torch
-    from onnx import numpy_helper
+
+    import export
+    import model
 except ImportError as e:
     print(f'peer_torch: {e}')
     sys.exit(77)
-
-import model  # noqa: E402
 
 WIDTH, HEIGHT = 416, 128
 RUNS, WARM = 200, 20
@@ -63,13 +62,13 @@ def measure_card():
 
 
 def load(path):
-    weights = {t.name: torch.from_numpy(numpy_helper.to_array(t).copy()) for t in onnx.load(path).graph.initializer}
+    weights = export.weights(path)  # of 8 or 16 bits in the file, here as an executor sees them
     net = model.DepthNet().fold()
     names = net.state_dict().keys()
     missing = [n for n in names if n not in weights]
     if missing:
         raise SystemExit(f'peer_torch: {path} has no {missing[:5]}')
-    net.load_state_dict({n: weights[n].float() for n in names})
+    net.load_state_dict({n: torch.from_numpy(weights[n]) for n in names})
     return net.eval().cuda().half().to(memory_format=torch.channels_last)
 
 

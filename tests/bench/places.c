@@ -3,7 +3,7 @@
  *
  *     places room|corridor|desk|loop OUT [frames=120] [seed=1] [turn=0|90|180|270]
  *            [length=0.13] [degrees=0.3] [window=20] [drift=0.02]
- *            [lens=1|2|3]
+ *            [lens=1|2|3] [wide=1]
  *     places FOLDER OUT turn=90|180|270
  *     places FOLDER OUT lens=1|2|3
  *
@@ -17,6 +17,7 @@
  *     as of a camera that is held so. A folder's pictures are encoded anew.
  * lens: as of a camera that is radial-tangential (1), a fisheye (2) or a sphere (3); sequence.json
  *     says so in one line of its own.
+ * wide: pictures of 1280x720, as phones send them.
  */
 #include "api/client/client_sequence.h"
 #include "tests/bench/place.h"
@@ -43,7 +44,7 @@
 
 struct options {
     const char *source, *out;
-    int frames, turn, window, lens;
+    int frames, turn, window, lens, wide;
     uint32_t seed;
     double length, degrees, drift;
 };
@@ -385,7 +386,12 @@ static void close_folder(struct writer *w, double fps, double unit_m, const char
 
 static void draw(const struct options *o, struct place *p)
 {
-    struct writer w = {.o = o, .w = W, .h = H, .K = {FOCAL, FOCAL, 0.5f * (W - 1), 0.5f * (H - 1)}};
+    const int width = o->wide ? 2 * W : W, height = o->wide ? 3 * H / 2 : H;
+    const float focal = FOCAL * (float)width / W;
+    struct writer w = {.o = o,
+                       .w = width,
+                       .h = height,
+                       .K = {focal, focal, 0.5f * (float)(width - 1), 0.5f * (float)(height - 1)}};
     struct rigid last = rigid_identity(), guessed = last;
     const struct vec3 drift = {0.78f, 0.05f, 0.62f}; /* a metre */
     int errs = o->length > 0 || o->degrees > 0;
@@ -393,10 +399,10 @@ static void draw(const struct options *o, struct place *p)
 
     if (o->lens) {
         w.K.fx = w.K.fy = WIDE_FOCAL;
-        open_lens(&w, W, H);
+        open_lens(&w, width, height);
     }
-    w.rgb = malloc((size_t)3 * W * H);
-    w.depth = malloc(sizeof *w.depth * W * H);
+    w.rgb = malloc((size_t)3 * (size_t)width * (size_t)height);
+    w.depth = malloc(sizeof *w.depth * (size_t)width * (size_t)height);
     if (!w.rgb || !w.depth || place_light(p))
         fail("no memory");
     open_folder(&w);
@@ -412,7 +418,7 @@ static void draw(const struct options *o, struct place *p)
         said.t[0] += (float)o->drift * way * drift.x;
         said.t[1] += (float)o->drift * way * drift.y;
         said.t[2] += (float)o->drift * way * drift.z;
-        place_draw(w.rgb, w.depth, p, &T, w.K, W, H, o->seed + (uint32_t)i);
+        place_draw(w.rgb, w.depth, p, &T, w.K, width, height, o->seed + (uint32_t)i);
         put_frame(&w, &said, &T);
         last = T;
     }
@@ -504,9 +510,11 @@ static void take_option(struct options *o, const char *arg)
         o->window = (int)v;
     else if (strcmp(name, "lens") == 0 && v >= 0 && v < LENS_MODELS)
         o->lens = (int)v;
+    else if (strcmp(name, "wide") == 0 && (v == 0 || v == 1))
+        o->wide = (int)v;
     else
-        fail("options are frames, seed, turn (0, 90, 180, 270), length, degrees, drift, window "
-             "and lens");
+        fail("options are frames, seed, turn (0, 90, 180, 270), length, degrees, drift, window, "
+             "lens and wide");
 }
 
 int main(int argc, char **argv)
@@ -520,8 +528,8 @@ int main(int argc, char **argv)
     o.out = argv[2];
     for (int i = 3; i < argc; i++)
         take_option(&o, argv[i]);
-    if (o.lens && o.turn)
-        fail("turn and lens do not go together");
+    if ((o.lens && o.turn) || (o.lens && o.wide))
+        fail("lens goes together with neither turn nor wide");
     if (place_list_make(&place, o.source) == 0) {
         o.frames = o.frames ? o.frames : 120;
         draw(&o, &place);

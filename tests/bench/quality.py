@@ -1,60 +1,83 @@
-"""Tables of tests/bench/quality: FOLDER NAME... - reads FOLDER/NAME.json, NAME.depth.json and NAME.path.json."""
+"""Tables of tests/bench/quality: FOLDER NAME... - reads FOLDER/NAME.json, NAME.depth.json and NAME.path.json.
+
+Prints the tables of pages (pages.py) of these figures; with ACCEPT=1 they also go to tests/bench/quality.tsv.
+"""
 import json
 import os
+import subprocess
 import sys
+
+import pages
+import results
+
+FILE = 'tests/bench/quality.tsv'
+HEAD = ['Figures of quality on the CPU back end (tests/bench/results.py says what columns are).',
+        'Rows gate.*: make quality-gate ACCEPT=1; the others: make quality DATA=... ACCEPT=1.']
 
 
 def load(folder, name):
     path = os.path.join(folder, name)
-    return json.load(open(path)) if os.path.exists(path) else None
+    return json.load(open(path, encoding='utf-8')) if os.path.exists(path) else None
 
 
 def f_at(row, r):
-    for at in row["radii"]:
-        if abs(at["r"] - r) < 1e-6:
-            found, right = 1 - at["fne"], 1 - at["fpe"]
-            return 2 * found * right / (found + right) if found + right > 0 else 0
-    return None
+    at = next(a for a in row['radii'] if abs(a['r'] - r) < 1e-6)
+    found, right = 1 - at['fne'], 1 - at['fpe']
+    return 2 * found * right / (found + right) if found + right > 0 else 0
 
 
-def cell(row):
-    """F at 3 and at 5 cm, thickness of walls in millimetres."""
-    if not row:
-        return "none |  | "
-    walls = row["walls"]
-    thick = f"{1000 * walls['median']:.0f}, {1000 * walls['p90']:.0f}" if walls["patches"] else ""
-    return f"{f_at(row, 0.03):.2f} | {row['f']:.2f} | {thick}"
+def depth(name, d):
+    yield f'depth.{name}.frames', 'frames', d['frames']
+    yield f'depth.{name}.abs_rel', 'share', d['frame_mean']['raw']['abs_rel']
+    yield f'depth.{name}.abs_rel_scaled', 'share', d['frame_mean']['scaled']['abs_rel']
+    yield f'depth.{name}.delta1_scaled', 'share', d['frame_mean']['scaled']['delta1']
+    yield f'depth.{name}.constant', 'share', d['frame_mean']['frame_median']['abs_rel']
+    yield f'depth.{name}.scale', 'ratio', d['scale_median']
 
 
-def scenes(folder, names):
-    print("| sequence | frames | depth: AbsRel | own scale removed | session: points | complete | accurate |"
-          " F 3 cm | F 5 cm | walls, mm | average: F 3 cm | F 5 cm | walls, mm | TSDF: F 3 cm | F 5 cm | walls, mm |")
-    print("|---" * 16 + "|")
-    for name in names:
-        scene, depth = load(folder, name + ".json"), load(folder, name + ".depth.json")
-        if scene:
-            rows, own = scene["rows"], scene["rows"]["session"]
-            counts = f"{own['points']} | {own['completeness']:.2f} | {own['accuracy']:.2f}" if own else "0 |  | "
-            print(f"| {name} | {scene['frames']} | {scene['depth']['abs_rel']:.3f} | {scene['depth_scaled']['abs_rel']:.3f} | {counts} | "
-                  + " | ".join(cell(rows[k]) for k in ("session", "average", "tsdf")) + " |")
-        elif depth:
-            mean = depth["frame_mean"]
-            print(f"| {name} | {depth['frames']} | {mean['raw']['abs_rel']:.3f} | {mean['scaled']['abs_rel']:.3f} |" + "  |" * 12)
+def cloud(name, scene):
+    yield f'cloud.{name}.frames', 'frames', scene['frames']
+    yield f'cloud.{name}.abs_rel', 'share', scene['depth']['abs_rel']
+    for way, row in ((w, scene['rows'][w]) for w in ('session', 'average', 'tsdf')):
+        if not row:
+            continue
+        yield f'cloud.{name}.{way}.points', 'points', row['points']
+        yield f'cloud.{name}.{way}.complete', 'share', row['completeness']
+        yield f'cloud.{name}.{way}.accurate', 'share', row['accuracy']
+        yield f'cloud.{name}.{way}.f3', 'share', f_at(row, 0.03)
+        yield f'cloud.{name}.{way}.f5', 'share', row['f']
+        if row['walls']['patches']:
+            yield f'cloud.{name}.{way}.wall', 'm', row['walls']['median']
+            yield f'cloud.{name}.{way}.wall90', 'm', row['walls']['p90']
 
 
-def paths(folder, names):
-    found = [(n, p) for n in names if (p := load(folder, n + ".path.json"))]
-    if not found:
-        return
-    print("\n| path without poses | ATE, m | standing still | a frame, mm | standing still | a metre, mm | standing still |")
-    print("|---" * 7 + "|")
-    for name, p in found:
-        still = p["still"]
-        rows = [(p["ate_se3_m"], still["ate_m"], 1)]
-        rows += [(p[k]["translation_m"], still[k]["translation_m"], 1000) for k in ("rpe_frame", "rpe_metre")]
-        print(f"| {name} | " + " | ".join(f"{by * v['rmse']:.4g}" if v else "" for own, none, by in rows for v in (own, none)) + " |")
+def path(name, p):
+    yield f'path.{name}.ate', 'm', p['ate_se3_m']['rmse']
+    yield f'path.{name}.ate_sim3', 'm', p['ate_sim3_m']['rmse']
+    yield f'path.{name}.scale', 'ratio', p['sim3']['scale']
+    for way in ('still', 'constant'):
+        yield f'path.{name}.{way}.ate', 'm', p[way]['ate_m']['rmse']
+    for key in ('rpe_frame', 'rpe_metre'):
+        for way, of in (('', p), ('still.', p['still']), ('constant.', p['constant'])):
+            if of.get(key):
+                yield f'path.{name}.{way}{key}', 'm', of[key]['translation_m']['rmse']
 
 
-if __name__ == "__main__":
-    scenes(sys.argv[1], sys.argv[2:])
-    paths(sys.argv[1], sys.argv[2:])
+def main(folder, names):
+    commit = subprocess.run(['git', 'describe', '--always', '--dirty', '--abbrev=12', '--exclude=*'], capture_output=True, text=True,
+                            check=False).stdout.strip()
+    found = {}
+    for make, suffix in ((depth, '.depth'), (cloud, ''), (path, '.path')):
+        for name in names:
+            for figure, unit, value in make(name, told) if (told := load(folder, f'{name}{suffix}.json')) else ():
+                found[figure] = {'figure': figure, 'unit': unit, 'value': f'{value:.6g}', 'band': '', 'commit': os.environ.get('COMMIT', commit),
+                                 'command': 'make quality'}
+    if os.environ.get('ACCEPT') == '1':
+        results.write(FILE, {**results.read(FILE), **found}, HEAD)
+    pages.rows = lambda file: found if file == 'quality' else {}
+    for table in (pages.table_depth, pages.table_clouds, pages.table_path_errors):
+        print('\n'.join(table()) + '\n')
+
+
+if __name__ == '__main__':
+    main(sys.argv[1], sys.argv[2:])

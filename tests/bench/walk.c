@@ -6,8 +6,7 @@
  *
  * OUT gets the layout that client_sequence.h reads: frames/, equirectangular pictures of WIDTH x
  * WIDTH / 2 (1024), poses.txt, sequence.json. Places are those of tests/support/pair_place.h, the
- * way is pair_walk.h's, FRAMES (200) of it. What becomes of it is measured against
- * `bench_gpu_place truth PLACE 0.4`.
+ * way is pair_walk.h's, FRAMES (200) of it.
  */
 #include "tests/support/jpeg_write.h"
 #include "tests/support/pair_place.h"

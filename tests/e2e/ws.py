@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """ws.py - a small client written from docs/PROTOCOL.md alone, for end-to-end tests (Python's own library only)
 
-A second implementation of the wire: handshake, frames, control messages. It keeps no cloud.
+A second implementation of the wire: handshake, frames, control messages. It keeps no cloud. Where python3-jsonschema is
+there, each control message of the server is held against proto/wire/control.schema.json.
 """
 import base64
 import hashlib
@@ -9,9 +10,17 @@ import json
 import os
 import socket
 import struct
+import sys
 import time
 import urllib.parse
 import urllib.request
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '../support'))
+try:
+    from control_schema import check as check_control
+except ImportError:
+    def check_control(message):
+        """Without the schema's package nothing is checked."""
 
 HEADER = struct.Struct('<BBHIQQIHH4f4f3fI')   # 80 bytes, docs/PROTOCOL.md "Frame"
 PART = struct.Struct('<BBHHHHHI')             # 16 bytes: type codec flags width height camera unit bytes
@@ -136,7 +145,11 @@ class Stream:
             self.pings = 0
             message += payload
             if first & 0x80:
-                return ('text', json.loads(message)) if kind == 1 else ('binary', message)
+                if kind != 1:
+                    return 'binary', message
+                value = json.loads(message)
+                check_control(value)
+                return 'text', value
 
     def wait(self, op, **members):
         """The next text message with this op and these members; all texts are kept in self.texts."""

@@ -182,7 +182,7 @@ header_has_cuda() {
 # file, further prefix (awk regular expression), reason; docs/TESTING.md repeats none of it
 SYMBOLS='
 daemon/main.c     main$             the process
-api/ctl/reconctl.c    main$             the process
+api/ctl/reconctl_main.c main$             the process
 '
 # A file may also use the stem of the module that it is a part of: cloud_sort.c the one of cloud.h, and a twin
 # (x_cpu.c, x_cuda.c) the one of its stage.
@@ -250,7 +250,7 @@ rule_headers_cxx() {
 # ---------------------------------------------------------------- habits
 rule_exit() {
     match "$HOUSE" "c h cu cuh" '(^|[^A-Za-z0-9_.>])(_?exit|_Exit|quick_exit|abort)[ ]*\(' 'ends the process outside a main file' |
-        grep -vE '^(daemon/main|api/ctl/reconctl)\.c:'
+        grep -vE '^(daemon/main|api/ctl/reconctl_main)\.c:'
 }
 
 # Every call of the CUDA run-time is checked or thrown away on purpose: inside CU_TRY(...) or
@@ -409,6 +409,11 @@ rule_man() {
     done
 }
 
+# Links, anchors, sections, paths and equations that pages and comments name are there; docs/API.md is what the contract says.
+rule_pages() {
+    "${PYTHON:-python3}" "$LINT_HOME/pages.py"
+}
+
 # Metrics in the program and in docs/OPERATIONS.md are the same.
 rule_metrics() {
     local page=docs/OPERATIONS.md name place
@@ -445,6 +450,11 @@ rule_events() {
     done < <(grep -noE '`[0-9a-f]{32}`' "$page")
 }
 
+# Figures of pages are those of committed results, and pages that are held to it have no others.
+rule_figures() {
+    "${PYTHON:-python3}" "$LINT_HOME/../bench/pages.py" --check
+}
+
 # shellcheck disable=SC2034
 RULES="arrows fences rooms circles symbols headers_c headers_cxx exit cuda_checked cuda_launch cuda_bounds ifdef macro_return file_length function_length
-       line_length format words riddles layout shell python man metrics events"
+       line_length format words riddles layout shell python man pages metrics events figures"

@@ -1,4 +1,4 @@
-/* recond.d.ts - types of the client package; docs/PROTOCOL.md, "A client in JavaScript", is its page */
+/* recond.d.ts - types of the client package; README.md beside this file is its page */
 
 export type Pose = { q: [number, number, number, number]; t: [number, number, number] };
 /** [fx, fy, cx, cy] in pixels, pixel centres at integers. */

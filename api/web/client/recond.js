@@ -6,7 +6,7 @@
  *   client.feed({ jpeg, width, height, tNs: client.now(), intrinsics: [fx, fy, cx, cy] });
  *
  * It keeps what was not answered, comes back by itself and resumes, follows window, rate and `later`, and says when it is over.
- * The page about it is docs/PROTOCOL.md, section "A client in JavaScript"; types are in recond.d.ts. */
+ * README.md beside this file is its page; types are in recond.d.ts. */
 import { bearer, encodeFrame, isBlock, isResult } from './wire.js';
 import { readHeader, PUT, DELETE, CLEAR } from './mirror.js';
 import { RecondError, StoreFull, StreamError, Unreachable } from './errors.js';

@@ -20,7 +20,7 @@ export class MirrorLink {
     this.worker.onmessage = ({data}) => this[`on_${data.op}`]?.(data);
   }
 
-  /* What the client calls: docs/PROTOCOL.md, "A client in JavaScript". */
+  /* What the client calls: README.md beside recond.js. */
   begin(client) {
     this.client = client;
     client.on?.('ready', ready => this.onready?.(ready));

@@ -1,4 +1,5 @@
 #include "api/ctl/reconctl_push.h"
+#include "api/ctl/reconctl_link.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,13 +62,13 @@ static const struct reconctl_option options[] = {
 };
 /* clang-format on */
 
-static void set_defaults(void *arguments)
+static void push_defaults(void *arguments)
 {
     ((struct reconctl_push_options *)arguments)->retry_s = RETRY_S;
 }
 
 /* Shows progress while the jobs run: a bar on a terminal, a line every five seconds elsewhere. */
-static void show(struct reconctl_push_watch *w, bool last)
+static void watch_show(struct reconctl_push_watch *w, bool last)
 {
     uint64_t points, total = 0;
     double bpp;
@@ -134,9 +135,9 @@ static int wait_for_jobs(struct reconctl_push_watch *w)
             done++;
         else
             nanosleep(&pause, NULL);
-        show(w, false);
+        watch_show(w, false);
     }
-    show(w, true);
+    watch_show(w, true);
     return started;
 }
 
@@ -272,6 +273,6 @@ const struct reconctl_command reconctl_push_command = {
     .options = options,
     .asked = AT(asked),
     .size = sizeof(struct reconctl_push_options),
-    .defaults = set_defaults,
+    .defaults = push_defaults,
     .run = run_push,
 };
