@@ -32,6 +32,10 @@ void pose_put(struct bytes_writer *w, const struct rigid *T);
 void pose_numbers(float v[7], const struct rigid *T);
 MUST_CHECK int pose_from_numbers(struct rigid *T, const float v[7], float max_m, struct err *err);
 
+/* How far two poses are apart: the angle between them, the square of their distance. */
+float pose_angle(const struct rigid *a, const struct rigid *b);
+float pose_distance2(const struct rigid *a, const struct rigid *b);
+
 /*
  * pose_turn - by how many quarters, clockwise, a picture must be turned to stand upright
  *

@@ -190,7 +190,7 @@ static void places_are_bounded(void **state)
 }
 
 /* While a long slice lasts, and others of its kind wait, the rest goes on. */
-static void a_long_slice_keeps_nobody_waiting(void **state)
+static void a_long_slice_delays_no_other_task(void **state)
 {
     static struct slow s[3], others[MANY];
 
@@ -266,7 +266,7 @@ static void freed_while_it_waits(void **state)
     assert_int_equal(runs.ran, 1);
 }
 
-/* What runs ends its slice, everything else is abandoned: listed, parked, new. */
+/* What runs ends its slice, everything else is abandoned: listed, cancelled, new. */
 static void a_stop_abandons_what_waits(void **state)
 {
     static struct slow s[4], plains[2 * LATER_THREADS];
@@ -346,7 +346,7 @@ int main(void)
         T(kicked_while_it_runs),
         T(time_is_shared),
         T(places_are_bounded),
-        T(a_long_slice_keeps_nobody_waiting),
+        T(a_long_slice_delays_no_other_task),
         T(freed_while_it_runs),
         T(freed_while_it_waits),
         T(a_stop_abandons_what_waits),
