@@ -75,8 +75,8 @@ struct store_ops {
     /* After a replay: is a session that was closed whole again? It comes to be so meanwhile. */
     bool (*whole)(struct session *s);
     void (*recovered)(struct session *s); /* its frames have ended: it may have been closed */
-    /* What is kept of keyframes (daemon/work/loop_closure.h): bytes that the next tied() may write, 0 =
-     * there is none; on the device's thread, one after the other. */
+    /* What is kept of keyframes (daemon/work/loop_closure.h): bytes that the next tied() may write,
+     * 0 = there is none; on the device's thread, one after the other. */
     size_t (*tied_bytes)(struct session *s);
     int (*tied)(struct session *s, uint8_t *buf, size_t cap, size_t *len, struct err *err);
     /* The same back, into a session that no other thread knows yet. */

@@ -52,8 +52,8 @@ struct session {
     float *preview; /* [net_h][net_w] metres, 0 = none; NULL before the first */
     uint64_t preview_seq;
     struct views_told views[API_SOURCES_MAX];
-    struct tracked_objects *tracked; /* what was recognised; NULL: nothing is looked for */
-    uint32_t searching;              /* pictures that are looked at */
+    struct tracked_objects *tracked; /* the objects that were found; NULL: nothing is looked for */
+    uint32_t searching;              /* pictures that are searched */
     const char *bad_pose;            /* what poses mean instead, NULL = as they should */
     enum api_tracks_state tracks;
     uint64_t lost_frames;
@@ -71,7 +71,7 @@ struct session_wakes {
 void session_wake(struct session *s, const struct session_wakes *w);
 /* Under the lock: every client is told where this submap lies. */
 void session_tell_place(struct session *s, uint32_t submap, struct session_wakes *w);
-/* Under the lock: the client is told of all things that were recognised. */
+/* Under the lock: the client is told of all tracked objects. */
 void session_tell_objects(const struct session *s, struct session_client *c);
 /* As the client's convention has its poses. */
 void session_tell(const struct session *s, struct session_client *c, const struct control_ack *ack,

@@ -1,4 +1,4 @@
-/* A session knows things that it has recognised, and tells its clients of them. */
+/* A session tells its clients of the objects that it tracks. */
 #include "daemon/session/session_internal.h"
 
 static uint64_t all_of(const struct tracked_objects *s)
@@ -12,7 +12,7 @@ void session_tell_objects(const struct session *s, struct session_client *c)
         outbox_objects(c->outbox, s->tracked->at, all_of(s->tracked), s->searching);
 }
 
-/* Under the lock: what is news, and how many pictures are looked at, to all clients. */
+/* Under the lock: what is news, and how many pictures are searched, to all clients. */
 static void tell(struct session *s, uint64_t news, struct session_wakes *w)
 {
     for (int i = 0; i < s->n_clients; i++) {

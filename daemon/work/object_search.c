@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a picture must show of the place where an object was before it says anything of it: this share
- * of the points that would face the camera, and so many. */
+/* What a picture must show of the place where an object was before it says anything of it: this
+ * share of the points that would face the camera, and so many. */
 #define JUDGED_SHARE 0.3f
 #define JUDGED_LEAST 40
 #define GONE_SHARE 0.4f  /* of those points that it confirms, at most: the object is gone */
@@ -122,7 +122,7 @@ void object_search_keep(struct job *job, uint64_t revision)
     p->last[item->source].any = true;
     p->last[item->source].t_ns = item->frame.t_capture_ns;
     if (!job->frame.depth_out || !make_room(k, w, h)) {
-        LOG_AT(LOG_WARNING, "session %s: no memory to look for objects", session_id(p->session));
+        LOG_AT(LOG_WARNING, "session %s: no memory to search for objects", session_id(p->session));
         return;
     }
     memcpy(k->depth, job->frame.depth_out, (size_t)w * (size_t)h * sizeof(*k->depth));
@@ -376,7 +376,7 @@ int object_search_save(struct session *s, uint8_t *buf, size_t cap, size_t *len,
         return 0;
     now = malloc(sizeof(*now));
     if (!now)
-        return err_set(err, ERR_MEMORY, "no memory to keep what was recognised");
+        return err_set(err, ERR_MEMORY, "no memory to keep the objects that were found");
     (void)session_get_objects(s, now);
     for (int i = 0; i < API_SOURCES_MAX; i++) {
         bytes_put_u32(&w, p->last[i].any);
@@ -385,7 +385,7 @@ int object_search_save(struct session *s, uint8_t *buf, size_t cap, size_t *len,
     tracked_objects_put(&w, now);
     free(now);
     if (w.bad)
-        return err_set(err, ERR_LIMIT, "no room for what was recognised");
+        return err_set(err, ERR_LIMIT, "no room for the objects that were found");
     *len = w.at;
     return 0;
 }
@@ -401,7 +401,7 @@ int object_search_load(struct session *s, const uint8_t *buf, size_t len, struct
         return 0;
     now = malloc(sizeof(*now));
     if (!now)
-        return err_set(err, ERR_MEMORY, "no memory for what was recognised");
+        return err_set(err, ERR_MEMORY, "no memory for the objects that were found");
     for (int i = 0; i < API_SOURCES_MAX; i++) {
         p->last[i].any = bytes_get_u32(&r) != 0;
         p->last[i].t_ns = bytes_get_u64(&r);

@@ -220,7 +220,8 @@ static void a_long_slice_delays_no_other_task(void **state)
     }
 }
 
-/* A free waits for the slice that runs, and no other follows; one that waits does not run at all. */
+/* A free waits for the slice that runs, and no other follows; one that waits does not run at
+ * all. */
 static void freed_while_it_runs(void **state)
 {
     static struct slow runs, waits;
