@@ -49,18 +49,20 @@ WARN      := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wp
 CPP_COMMON = -I. -I$(O)/gen -D_GNU_SOURCE -DRECOND_VERSION='"$(VERSION)"' $(PKG_CFLAGS)
 CFLAGS_COMMON := -std=c11 -g $(WARN) -fno-strict-aliasing -ffp-contract=off -fno-math-errno -pthread
 LDFLAGS_COMMON := -pthread
+# mistakes that the program looks for itself end it (proto/checked.h)
+CHECKED := -DCHECKED
 ifeq ($(MODE),release)
   CFLAGS_MODE  := -O2 -ftree-vectorize -D_FORTIFY_SOURCE=2 -fstack-protector-strong -fPIE
   LDFLAGS_MODE := -pie -Wl,-z,relro,-z,now
 else ifeq ($(MODE),debug)
-  CFLAGS_MODE  := -O0
+  CFLAGS_MODE  := -O0 $(CHECKED)
 else ifeq ($(MODE),asan)
   # a report names lines and no variables: what else -g writes costs a third of the time to compile
   CFLAGS_MODE  := -O1 -g1 -fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=undefined,float-cast-overflow \
-                  -fno-omit-frame-pointer
+                  -fno-omit-frame-pointer $(CHECKED)
   LDFLAGS_MODE := -fsanitize=address,undefined
 else ifeq ($(MODE),tsan)
-  CFLAGS_MODE  := -O1 -fsanitize=thread -fno-omit-frame-pointer
+  CFLAGS_MODE  := -O1 -fsanitize=thread -fno-omit-frame-pointer $(CHECKED)
   LDFLAGS_MODE := -fsanitize=thread
 else ifeq ($(MODE),fuzz)
   CC           := clang
@@ -283,8 +285,9 @@ quality: all $(O)/tests/bench/places ## clouds and depth against truth, beside t
 	@O=$(O) tests/bench/quality
 quality-gate: all $(O)/tests/bench/places ## the clip and a drawn room against committed figures; ACCEPT=1 commits to those of now
 	@O=$(O) MODE=$(MODE) V=1 ACCEPT=$(ACCEPT) tests/run tests/e2e/63-quality-gate
-pages: ## write anew what docs/*.md and README.md say of tests/bench/*.tsv
+pages: ## write anew what docs/*.md and README.md say of tests/bench/*.tsv and of api/openapi.yaml
 	@$(PYTHON) tests/bench/pages.py
+	@$(PYTHON) api/openapi_page.py api/openapi.yaml docs/API.md
 # the Point Cloud Library answers the same questions as `reconctl eval cloud`: tests/e2e/61-eval-cloud compares them
 PCL_FLAGS ?= $(shell pkg-config --cflags --libs pcl_registration pcl_search pcl_kdtree pcl_common eigen3 2>/dev/null)
 peer-cloud: $(O)/tests/bench/peer_pcl ## where Debian's libpcl-dev is: a second opinion for eval cloud
@@ -334,10 +337,10 @@ run-emulated: $(EMULATED_RUN) $(O)/emulate/gpu_sessions $(O)/emulate/gpu_depth $
 	@O=$(O) MODE=$(MODE) TEST_TIMEOUT=900 tests/run $^
 $(O)/emulate/%.cu.o: %.cu
 	@mkdir -p $(@D)
-	$(call run,CXX)$(EMULATE_CXX) -x c++ -c -o $@ $<
+	$(call run,CXX)$(EMULATE_CXX) -DEMULATE_FILE=$(*F) -x c++ -c -o $@ $<
 $(O)/emulate/%.cc.o: %.cc
 	@mkdir -p $(@D)
-	$(call run,CXX)$(EMULATE_CXX) -c -o $@ $<
+	$(call run,CXX)$(EMULATE_CXX) -DEMULATE_FILE=$(*F) -c -o $@ $<
 $(O)/emulate/%.c.o: %.c
 	@mkdir -p $(@D)
 	$(call run,CC)$(CC) -Itests/emulate $(ALL_CFLAGS) -MMD -MP -c -o $@ $<

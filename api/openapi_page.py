@@ -65,7 +65,7 @@ class Contract:
         errors = [s for s in op['responses'] if s not in answers and s not in self.everywhere]
         lines = [f'**{method} `{path}`** ({op["x-right"]}): {sentence(op["summary"])} {sentence(op.get("description"))}'.rstrip()]
         query = [self.find(p) for p in op.get('parameters', [])]
-        told = [f'`{p["name"]}` {allowed(p["schema"])}' + (f': {sentence(p["description"])[:-1]}' if 'description' in p else '')
+        told = [f'`{p["name"]}` {allowed(p["schema"])}'.rstrip() + (f': {sentence(p["description"])[:-1]}' if 'description' in p else '')
                 for p in query if p['in'] == 'query']
         if told:
             lines[0] += ' Query: ' + '; '.join(told) + '.'

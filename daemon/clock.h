@@ -5,6 +5,8 @@
 #ifndef RECOND_DAEMON_CLOCK_H
 #define RECOND_DAEMON_CLOCK_H
 
+#include "proto/lock.h"
+
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,12 +30,12 @@ static inline double clock_unix_s(void)
 
 /* Waits for a signal, with the lock held, until clock_us() is until_us. Returns false when that
  * time has come without one. */
-static inline bool clock_wait(pthread_cond_t *signal, pthread_mutex_t *lock, uint64_t until_us)
+static inline bool clock_wait(pthread_cond_t *signal, struct lock *lock, uint64_t until_us)
 {
     struct timespec t = {.tv_sec = (time_t)(until_us / 1000000u),
                          .tv_nsec = (long)(until_us % 1000000u) * 1000};
 
-    return pthread_cond_clockwait(signal, lock, CLOCK_MONOTONIC, &t) == 0;
+    return lock_wait_until(lock, signal, CLOCK_MONOTONIC, &t) == 0;
 }
 
 #endif

@@ -2,6 +2,9 @@
 
 #include "daemon/clock.h"
 #include "daemon/log.h"
+#include "daemon/session/outbox.h"
+#include "daemon/session/session_ends.h"
+#include "daemon/session/session_restart.h"
 #include "daemon/work/closing.h"
 #include "daemon/work/frame_end.h"
 #include "daemon/work/loop_closure.h"
@@ -169,7 +172,7 @@ int core_open(struct core **core, const struct config *config, const struct core
         return err_set(err, ERR_MEMORY, "no memory to start");
     c->config = *config;
     c->started_s = clock_unix_s();
-    pthread_mutex_init(&c->lock, NULL);
+    lock_init(&c->lock, LOCK_CORE);
     rc = models_open(&c->models, config->models.path, config->session.options.depth_model,
                      config->session.options.motion_model, err);
     if (rc == 0)
@@ -287,7 +290,7 @@ void core_close(struct core **core)
     tenant_table_free(&c->tenants);
     objects_close(&c->objects);
     models_close(&c->models);
-    pthread_mutex_destroy(&c->lock);
+    lock_destroy(&c->lock);
     free(c);
     *core = NULL;
 }
@@ -309,9 +312,9 @@ struct config core_config(struct core *c)
 {
     struct config config;
 
-    pthread_mutex_lock(&c->lock);
+    lock_take(&c->lock);
     config = c->config;
-    pthread_mutex_unlock(&c->lock);
+    lock_give(&c->lock);
     return config;
 }
 
@@ -320,10 +323,10 @@ int core_reload(struct core *c, const struct config *fresh, char *later, size_t 
     uint64_t memory_bytes;
     int n;
 
-    pthread_mutex_lock(&c->lock);
+    lock_take(&c->lock);
     n = config_reload_apply(&c->config, fresh, later, cap);
     memory_bytes = c->config.device.memory_bytes;
-    pthread_mutex_unlock(&c->lock);
+    lock_give(&c->lock);
     for (int i = 0; i < c->n_workers; i++)
         set_budget(c->workers[i], memory_bytes);
     if (c->store)

@@ -18,8 +18,7 @@
 #include "daemon/session/registry.h"
 #include "daemon/session/tenant.h"
 #include "daemon/work/worker.h"
-
-#include <pthread.h>
+#include "proto/lock.h"
 
 #define CORE_DEVICES_MAX DEVICES_MAX
 
@@ -52,7 +51,7 @@ struct core {
     atomic_int exports, streams;
     atomic_bool ready, draining;
 
-    pthread_mutex_t lock; /* of config alone: SIGHUP changes it */
+    struct lock lock; /* of config alone: SIGHUP changes it */
     struct config config;
 };
 

@@ -3,7 +3,9 @@
 
 #include "daemon/log.h"
 #include "daemon/session/options.h"
+#include "daemon/session/outbox.h"
 #include "daemon/session/pipeline.h"
+#include "daemon/session/sources.h"
 #include "daemon/session/tenant.h"
 #include "daemon/work/loop_closure.h"
 #include "daemon/work/object_search.h"
@@ -133,8 +135,8 @@ static void say_what_fits(struct core *c, const struct session_setup *setup, dou
 
 /* The session, on the device that suits it, within that device's budgets. Out: *s, one reference;
  * no other thread knows it yet. */
-static int make(struct core *c, const struct session_setup *setup, struct session **s,
-                struct err *err)
+static int make_session(struct core *c, const struct session_setup *setup, struct session **s,
+                        struct err *err)
 {
     struct worker *worker;
     int rc;
@@ -202,7 +204,7 @@ int core_admit(struct core *c, struct session_setup *setup, struct session **ses
     if (rc)
         return rc;
     setup->rank = 1 + atomic_fetch_add(&c->last_rank, 1);
-    rc = make(c, setup, &s, err);
+    rc = make_session(c, setup, &s, err);
     if (rc) {
         tenant_give(setup->tenant, setup->memory_bytes);
         return rc;
@@ -247,7 +249,7 @@ int core_admit_again(void *core, const struct store_manifest *m, struct session 
     memcpy(setup.id, m->id, sizeof(setup.id));
     setup.epoch = m->epoch;
     setup.created_s = m->created_s;
-    return make(c, &setup, s, err);
+    return make_session(c, &setup, s, err);
 }
 
 int core_register_again(void *core, struct session *s, struct err *err)

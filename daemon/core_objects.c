@@ -3,7 +3,9 @@
 
 #include "daemon/log.h"
 #include "daemon/objects_job.h"
+#include "daemon/session/places.h"
 #include "daemon/session/region.h"
+#include "daemon/session/session_submaps.h"
 #include "gpu/recognise/library.h"
 
 #include <stdlib.h>

@@ -5,7 +5,15 @@
 #include "daemon/descriptors.h"
 #include "daemon/session/export.h"
 #include "daemon/log.h"
+#include "daemon/session/outbox.h"
 #include "daemon/session/pipeline.h"
+#include "daemon/session/places.h"
+#include "daemon/session/session_clients.h"
+#include "daemon/session/session_ends.h"
+#include "daemon/session/session_info.h"
+#include "daemon/session/session_objects.h"
+#include "daemon/session/session_submaps.h"
+#include "daemon/session/tracked_objects.h"
 #include "daemon/work/frame_end.h"
 #include "daemon/work/loop_closure.h"
 
@@ -67,7 +75,7 @@ static int op_session_create(struct core *c, const struct session_options *optio
     return 0;
 }
 
-static int find(struct core *c, const char *id, struct session **s, struct err *err)
+static int find_session(struct core *c, const char *id, struct session **s, struct err *err)
 {
     *s = registry_find(c->registry, id);
     return *s ? 0 : err_set(err, ERR_NOT_FOUND, "no such session");
@@ -76,7 +84,7 @@ static int find(struct core *c, const char *id, struct session **s, struct err *
 int core_find_whole(struct core *c, const char *id, struct session **s, struct err *err)
 {
     const struct pipeline *kind;
-    int rc = find(c, id, s, err);
+    int rc = find_session(c, id, s, err);
 
     if (rc)
         return rc;
@@ -93,7 +101,7 @@ static int op_session_get(struct core *c, const char *id, struct session_info *i
                           struct err *err)
 {
     struct session *s;
-    int rc = find(c, id, &s, err);
+    int rc = find_session(c, id, &s, err);
 
     if (rc)
         return rc;
@@ -125,7 +133,7 @@ static int op_session_list(struct core *c, struct session_info *infos, int cap, 
 static int op_session_close(struct core *c, const char *id, struct err *err)
 {
     struct session *s;
-    int rc = find(c, id, &s, err);
+    int rc = find_session(c, id, &s, err);
 
     if (rc)
         return rc;
@@ -157,7 +165,7 @@ static int op_session_refine(struct core *c, const char *id, struct err *err)
 static int op_session_delete(struct core *c, const char *id, struct err *err)
 {
     struct session *s;
-    int rc = find(c, id, &s, err);
+    int rc = find_session(c, id, &s, err);
 
     if (rc)
         return rc;
@@ -171,7 +179,7 @@ static int op_session_kick(struct core *c, const char *id, struct err *err)
 {
     const struct control_bye bye = {CONTROL_DISCONNECT, 0, "an operator ended the streams"};
     struct session *s;
-    int rc = find(c, id, &s, err);
+    int rc = find_session(c, id, &s, err);
 
     if (rc)
         return rc;
@@ -184,7 +192,7 @@ static int op_tokens_keep(struct core *c, const char *id, const struct api_token
                           struct err *err)
 {
     struct session *s;
-    int rc = find(c, id, &s, err);
+    int rc = find_session(c, id, &s, err);
 
     if (rc)
         return rc;
@@ -259,7 +267,7 @@ static int op_recognised(struct core *c, const char *id, struct api_objects *o, 
 {
     struct tracked_objects *now;
     struct session *s;
-    int rc = find(c, id, &s, err);
+    int rc = find_session(c, id, &s, err);
 
     if (rc)
         return rc;
@@ -364,7 +372,7 @@ static int op_depth(struct core *c, const char *id, float *buf, size_t cap, int 
                     uint64_t *seq, struct err *err)
 {
     struct session *s;
-    int rc = find(c, id, &s, err);
+    int rc = find_session(c, id, &s, err);
 
     if (rc)
         return rc;

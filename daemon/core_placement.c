@@ -2,6 +2,7 @@
 #include "daemon/core_internal.h"
 
 #include "daemon/clock.h"
+#include "daemon/session/session_info.h"
 
 #include <math.h>
 #include <string.h>

@@ -2,7 +2,13 @@
 #include "daemon/core_internal.h"
 
 #include "daemon/clock.h"
+#include "daemon/session/outbox.h"
 #include "daemon/session/pipeline.h"
+#include "daemon/session/session_clients.h"
+#include "daemon/session/session_frames.h"
+#include "daemon/session/session_pace.h"
+#include "daemon/session/session_sources.h"
+#include "daemon/session/sources.h"
 #include "daemon/work/frame_end.h"
 
 #include <stdio.h>
@@ -155,8 +161,8 @@ int core_stream_start(struct stream *s, const struct control_start *start, struc
 }
 
 /* A frame that never enters the queue. */
-static int end(struct stream *s, uint64_t seq, enum control_status status,
-               enum control_reason reason, int rc)
+static int end_unqueued(struct stream *s, uint64_t seq, enum control_status status,
+                        enum control_reason reason, int rc)
 {
     const struct control_ack ack = {.seq = seq, .status = status, .reason = reason};
 
@@ -182,9 +188,9 @@ static int refuse_unread(struct stream *s, const struct frame *f, int rc, const 
     return rc;
 }
 
-static int refuse(struct stream *s, uint64_t seq, enum control_reason reason, int rc)
+static int refuse_unqueued(struct stream *s, uint64_t seq, enum control_reason reason, int rc)
 {
-    return end(s, seq, CONTROL_REFUSED, reason, rc);
+    return end_unqueued(s, seq, CONTROL_REFUSED, reason, rc);
 }
 
 /* Where the picture names a declared camera, its intrinsics and model are the frame's, as if it had
@@ -298,7 +304,8 @@ static void say_ended(struct stream *s)
 }
 
 /* The queue takes it, perhaps in place of an older frame, or has no room for it. */
-static int push(struct stream *s, const struct frame *f, const uint8_t *header, struct err *err)
+static int push_frame(struct stream *s, const struct frame *f, const uint8_t *header,
+                      struct err *err)
 {
     struct session *session = s->session;
     const struct session_options *options = &session_setup(session)->options;
@@ -320,22 +327,22 @@ static int push(struct stream *s, const struct frame *f, const uint8_t *header, 
     int rc;
 
     if (reason == CONTROL_OVERLOAD)
-        return end(s, f->seq, CONTROL_DROPPED, reason, ERR_BUSY);
+        return end_unqueued(s, f->seq, CONTROL_DROPPED, reason, ERR_BUSY);
     if (reason != CONTROL_REASON_NONE)
-        return refuse(s, f->seq, reason,
-                      err_set(err, ERR_STATE, "%s", control_reason_name(reason)));
+        return refuse_unqueued(s, f->seq, reason,
+                               err_set(err, ERR_STATE, "%s", control_reason_name(reason)));
     rc = queue_push(session_queue(session), &arrival, &item, &dropped, err);
     if (rc)
         session_untake(session, s->client.source, f->seq);
     if (rc == ERR_LIMIT)
-        return refuse(s, f->seq, CONTROL_BAD_FRAME, rc);
+        return refuse_unqueued(s, f->seq, CONTROL_BAD_FRAME, rc);
     if (rc && options->mode == SESSION_LOSSLESS) {
         s->blocked = true;
         s->first_later = f->seq;
         return later(s, f->seq, true, rc);
     }
     if (rc)
-        return end(s, f->seq, CONTROL_DROPPED, CONTROL_OVERLOAD, rc);
+        return end_unqueued(s, f->seq, CONTROL_DROPPED, CONTROL_OVERLOAD, rc);
     if (session_disk(session))
         store_frame(session, item, &dropped);
     else
@@ -351,8 +358,8 @@ static bool sent_before(struct stream *s, const struct frame *f, size_t len)
 }
 
 /* Another frame; rc: what frame_parse() said of it, with *bad. */
-static int take(struct stream *s, struct frame *f, const uint8_t *msg, size_t len, int rc,
-                const struct err *bad, struct err *err)
+static int take_frame(struct stream *s, struct frame *f, const uint8_t *msg, size_t len, int rc,
+                      const struct err *bad, struct err *err)
 {
     enum control_reason reason = session_admit(s->session, len);
     struct session_disk *disk = session_disk(s->session);
@@ -361,13 +368,13 @@ static int take(struct stream *s, struct frame *f, const uint8_t *msg, size_t le
     if (after_end(s, f->seq) && reason == CONTROL_REASON_NONE)
         reason = CONTROL_AFTER_END;
     if (reason == CONTROL_CLOSED && atomic_load(&s->core->draining))
-        return end(s, f->seq, CONTROL_DROPPED, CONTROL_SHUTDOWN,
-                   err_set(err, ERR_BUSY, "the server is stopping"));
+        return end_unqueued(s, f->seq, CONTROL_DROPPED, CONTROL_SHUTDOWN,
+                            err_set(err, ERR_BUSY, "the server is stopping"));
     if (reason == CONTROL_CLOSED && store_fenced(s->session))
         reason = CONTROL_STORAGE;
     if (reason != CONTROL_REASON_NONE)
-        return refuse(s, f->seq, reason,
-                      err_set(err, ERR_STATE, "%s", control_reason_name(reason)));
+        return refuse_unqueued(s, f->seq, reason,
+                               err_set(err, ERR_STATE, "%s", control_reason_name(reason)));
     if (rc) {
         if (err)
             *err = *bad;
@@ -378,17 +385,18 @@ static int take(struct stream *s, struct frame *f, const uint8_t *msg, size_t le
                  ? missing(s->session, s->client.source, f)
                  : CONTROL_NO_CAMERA;
     if (reason != CONTROL_REASON_NONE)
-        return refuse(s, f->seq, reason,
-                      err_set(err, ERR_INPUT, "%s", control_reason_name(reason)));
+        return refuse_unqueued(s, f->seq, reason,
+                               err_set(err, ERR_INPUT, "%s", control_reason_name(reason)));
     if (disk && store_full(s->core->store))
-        return refuse(s, f->seq, CONTROL_STORAGE, err_set(err, ERR_BUSY, "the disk is full"));
+        return refuse_unqueued(s, f->seq, CONTROL_STORAGE,
+                               err_set(err, ERR_BUSY, "the disk is full"));
     if (disk && tenant_disk_full(session_setup(s->session)->tenant))
-        return refuse(s, f->seq, CONTROL_STORAGE,
-                      err_set(err, ERR_BUSY, "the owner's quota of journals is used up"));
+        return refuse_unqueued(s, f->seq, CONTROL_STORAGE,
+                               err_set(err, ERR_BUSY, "the owner's quota of journals is used up"));
     if (!session_in_time(s->session, &s->client, f->t_capture_ns))
-        return end(s, f->seq, CONTROL_DROPPED, CONTROL_TOO_SOON,
-                   err_set(err, ERR_BUSY, "more frames a second than the session has"));
-    return push(s, f, header, err);
+        return end_unqueued(s, f->seq, CONTROL_DROPPED, CONTROL_TOO_SOON,
+                            err_set(err, ERR_BUSY, "more frames a second than the session has"));
+    return push_frame(s, f, header, err);
 }
 
 int core_stream_frame(struct stream *s, const uint8_t *msg, size_t len, struct err *err)
@@ -416,7 +424,7 @@ int core_stream_frame(struct stream *s, const uint8_t *msg, size_t len, struct e
         return later(s, f.seq, false, err_set(err, ERR_BUSY, "an earlier frame comes first"));
     if (readable && !after_end(s, f.seq))
         s->blocked = false;
-    rc = take(s, &f, msg, len, rc, &bad, err);
+    rc = take_frame(s, &f, msg, len, rc, &bad, err);
     if (readable && !s->blocked && f.seq >= s->taken_end)
         s->taken_end = f.seq + 1;
     if (s->end_waits && s->taken_end >= s->later_end)

@@ -105,7 +105,7 @@ size_t log_escape(char *buf, size_t cap, const char *text, bool quotes)
 }
 
 /* May this site speak? Answers through *held how many messages it had to keep back before. */
-static bool admit(struct log_site *site, int limit, int *held)
+static bool admit_site(struct log_site *site, int limit, int *held)
 {
     long long window = (long long)(clock_us() / 1000000 / WINDOW_S) + 1;
 
@@ -216,7 +216,7 @@ void log_event(struct log_site *site, int level, const char *id, const char *fmt
     va_list args;
     int held;
 
-    if (level > atomic_load(&threshold) || !admit(site, WINDOW_MESSAGES, &held))
+    if (level > atomic_load(&threshold) || !admit_site(site, WINDOW_MESSAGES, &held))
         return;
     va_start(args, fmt);
     vsnprintf(plain, sizeof(plain), fmt, args);
@@ -231,7 +231,7 @@ void log_edge(void *ctx, int level, const char *fields_json, const char *text)
 
     (void)ctx;
     if (level < LOG_EMERG || level > LOG_DEBUG || level > atomic_load(&threshold) ||
-        !admit(&sites[level], EDGE_MESSAGES, &held))
+        !admit_site(&sites[level], EDGE_MESSAGES, &held))
         return;
     write_line(level, NULL, fields_json, text, held);
 }

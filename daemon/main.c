@@ -176,7 +176,7 @@ static int start(struct process *p, struct err *err)
 
 /* ------------------------------------------------------------------------- while it runs */
 
-static void refuse(const struct err *err, const char *event)
+static void refuse_start(const struct err *err, const char *event)
 {
     LOG_EVENT(LOG_ERR, event, "nothing was changed: %s%s%s", err->where, err->where[0] ? ": " : "",
               err->text);
@@ -201,7 +201,7 @@ static void reload(struct process *p)
             event = LOG_EVENT_TOKENS_UNREADABLE; /* `where` is the file */
     }
     if (rc) {
-        refuse(&err, event);
+        refuse_start(&err, event);
     } else {
         n = core_reload(p->core, &fresh, later, sizeof(later));
         log_set_level(fresh.log.level);
@@ -356,7 +356,7 @@ static void stop(struct process *p)
         unlink(p->config.service.address_file);
 }
 
-static int serve(struct process *p)
+static int serve_signals(struct process *p)
 {
     struct err err = {0};
     int rc;
@@ -434,6 +434,6 @@ int main(int argc, char *argv[])
     case CONFIG_CHECK:
         return check(&process.config);
     default:
-        return serve(&process);
+        return serve_signals(&process);
     }
 }

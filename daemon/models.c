@@ -161,7 +161,7 @@ int models_parse(struct gpu_model_info *info, const char *name, const char *data
 /* ------------------------------------------------------------------------- directories */
 
 /* One sidecar: parse it, then read and check the network. */
-static int add(struct models *m, const char *dir, const char *file, struct err *err)
+static int add_model(struct models *m, const char *dir, const char *file, struct err *err)
 {
     struct gpu_model_info *info = &m->infos[m->n];
     int stem = (int)strlen(file) - 4, rc;
@@ -225,7 +225,7 @@ static int add_directory(struct models *m, const char *dir, struct err *err)
                                : err_at(err, ERR_IO, dir, "cannot be listed: %s", strerror(errno));
     for (int i = 0; i < n; i++) {
         if (rc == 0 && !known(m, entries[i]->d_name))
-            rc = add(m, dir, entries[i]->d_name, err);
+            rc = add_model(m, dir, entries[i]->d_name, err);
         free(entries[i]);
     }
     free(entries);

@@ -4,10 +4,10 @@
 #include "daemon/disk/folder.h"
 #include "daemon/log.h"
 #include "daemon/objects_file.h"
+#include "proto/lock.h"
 
 #include <dirent.h>
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -26,8 +26,8 @@ struct place {
 
 struct objects {
     struct objects_limits limits;
-    int folder;           /* -1: objects end with the process */
-    pthread_mutex_t lock; /* of all that follows */
+    int folder;       /* -1: objects end with the process */
+    struct lock lock; /* of all that follows */
     int n;
     struct place at[OBJECTS_MAX]; /* by owner, then by name */
 };
@@ -209,7 +209,7 @@ int objects_open(struct objects **out, const char *path, const struct objects_li
         return err_set(err, ERR_MEMORY, "no memory for the objects");
     o->limits = *limits;
     o->folder = -1;
-    pthread_mutex_init(&o->lock, NULL);
+    lock_init(&o->lock, LOCK_OBJECTS);
     if (path[0] && mkdir(path, 0700) && errno != EEXIST)
         rc =
             err_at(err, ERR_IO, path, "cannot make the folder of the objects: %s", strerror(errno));
@@ -233,7 +233,7 @@ void objects_close(struct objects **out)
         objects_put(o->at[i].enrolled);
     if (o->folder >= 0)
         close(o->folder);
-    pthread_mutex_destroy(&o->lock);
+    lock_destroy(&o->lock);
     free(o);
     *out = NULL;
 }
@@ -282,16 +282,16 @@ static int bring_in(struct objects *o, struct enrolled *e, const struct enrolled
 {
     int rc;
 
-    pthread_mutex_lock(&o->lock);
+    lock_take(&o->lock);
     rc = admit(o, e, err);
     if (rc == 0)
         insert(o, e, COMING);
-    pthread_mutex_unlock(&o->lock);
+    lock_give(&o->lock);
     if (rc)
         return rc;
     if (o->folder >= 0)
         rc = objects_file_write(o->folder, e, err);
-    pthread_mutex_lock(&o->lock);
+    lock_take(&o->lock);
     if (rc == 0) {
         o->at[find(o, e->owner, e->object.name)].stage = HERE;
         if (made)
@@ -299,7 +299,7 @@ static int bring_in(struct objects *o, struct enrolled *e, const struct enrolled
     } else {
         take_out(o, find(o, e->owner, e->object.name));
     }
-    pthread_mutex_unlock(&o->lock);
+    lock_give(&o->lock);
     return rc;
 }
 
@@ -338,11 +338,11 @@ const struct enrolled *objects_get(struct objects *o, const char *owner, const c
     const struct enrolled *e = NULL;
     int i;
 
-    pthread_mutex_lock(&o->lock);
+    lock_take(&o->lock);
     i = find(o, owner, name);
     if (i >= 0 && o->at[i].stage == HERE)
         e = hold(o->at[i].enrolled);
-    pthread_mutex_unlock(&o->lock);
+    lock_give(&o->lock);
     return e;
 }
 
@@ -351,14 +351,14 @@ int objects_list(struct objects *o, const char *owner, const char *after,
 {
     int n = 0;
 
-    pthread_mutex_lock(&o->lock);
+    lock_take(&o->lock);
     for (int i = seek(o, owner, after); i < o->n && n < cap; i++) {
         if (strcmp(o->at[i].enrolled->owner, owner) != 0)
             break;
         if (o->at[i].stage == HERE && strcmp(o->at[i].enrolled->object.name, after) != 0)
             list[n++] = hold(o->at[i].enrolled);
     }
-    pthread_mutex_unlock(&o->lock);
+    lock_give(&o->lock);
     return n;
 }
 
@@ -367,24 +367,24 @@ int objects_remove(struct objects *o, const char *owner, const char *name, struc
     struct enrolled *e = NULL;
     int i, rc = 0;
 
-    pthread_mutex_lock(&o->lock);
+    lock_take(&o->lock);
     i = find(o, owner, name);
     if (i >= 0 && o->at[i].stage == HERE) {
         e = o->at[i].enrolled;
         o->at[i].stage = GOING;
     }
-    pthread_mutex_unlock(&o->lock);
+    lock_give(&o->lock);
     if (!e)
         return err_set(err, ERR_NOT_FOUND, "there is no object '%.63s'", name);
     if (o->folder >= 0)
         rc = objects_file_remove(o->folder, e, err);
-    pthread_mutex_lock(&o->lock);
+    lock_take(&o->lock);
     i = find(o, owner, name);
     if (rc)
         o->at[i].stage = HERE;
     else
         take_out(o, i);
-    pthread_mutex_unlock(&o->lock);
+    lock_give(&o->lock);
     if (rc == 0)
         objects_put(e);
     return rc;
@@ -393,9 +393,9 @@ int objects_remove(struct objects *o, const char *owner, const char *name, struc
 void objects_count(struct objects *o, int *n, uint64_t *bytes)
 {
     *bytes = 0;
-    pthread_mutex_lock(&o->lock);
+    lock_take(&o->lock);
     *n = o->n;
     for (int i = 0; i < o->n; i++)
         *bytes += o->at[i].enrolled->bytes;
-    pthread_mutex_unlock(&o->lock);
+    lock_give(&o->lock);
 }

@@ -2,6 +2,7 @@
 
 #include "daemon/clock.h"
 #include "daemon/notify.h"
+#include "proto/lock.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -20,7 +21,7 @@ struct start_watch {
     uint64_t cpu_us;
     long blocks;
     pthread_t thread;
-    pthread_mutex_t lock;
+    struct lock lock;
     pthread_cond_t wake;
     bool stop;
 };
@@ -42,7 +43,7 @@ static bool busy(struct start_watch *p, uint64_t since_us)
     return yes;
 }
 
-static void look(struct start_watch *p)
+static void look_for_stall(struct start_watch *p)
 {
     uint64_t now_us = clock_us();
     sigset_t pending;
@@ -62,15 +63,15 @@ static void *watch_thread(void *arg)
     struct start_watch *p = arg;
     uint64_t step_us = p->config.period_us < LOOK_US ? p->config.period_us : LOOK_US;
 
-    pthread_mutex_lock(&p->lock);
+    lock_take(&p->lock);
     while (!p->stop) {
         if (clock_wait(&p->wake, &p->lock, clock_us() + step_us))
             continue;
-        pthread_mutex_unlock(&p->lock);
-        look(p);
-        pthread_mutex_lock(&p->lock);
+        lock_give(&p->lock);
+        look_for_stall(p);
+        lock_take(&p->lock);
     }
-    pthread_mutex_unlock(&p->lock);
+    lock_give(&p->lock);
     return NULL;
 }
 
@@ -87,11 +88,11 @@ int start_watch_begin(struct start_watch **watch, const struct start_watch_confi
         p->config.period_us = PERIOD_US;
     p->began_us = p->asked_us = clock_us();
     busy(p, 0);
-    pthread_mutex_init(&p->lock, NULL);
+    lock_init(&p->lock, LOCK_START_WATCH);
     pthread_cond_init(&p->wake, NULL);
     if (pthread_create(&p->thread, NULL, watch_thread, p)) {
         pthread_cond_destroy(&p->wake);
-        pthread_mutex_destroy(&p->lock);
+        lock_destroy(&p->lock);
         free(p);
         return err_set(err, ERR_IO, "the system has no thread left");
     }
@@ -105,13 +106,13 @@ void start_watch_end(struct start_watch **watch)
 
     if (!p)
         return;
-    pthread_mutex_lock(&p->lock);
+    lock_take(&p->lock);
     p->stop = true;
     pthread_cond_signal(&p->wake);
-    pthread_mutex_unlock(&p->lock);
+    lock_give(&p->lock);
     pthread_join(p->thread, NULL);
     pthread_cond_destroy(&p->wake);
-    pthread_mutex_destroy(&p->lock);
+    lock_destroy(&p->lock);
     free(p);
     *watch = NULL;
 }

@@ -1,12 +1,13 @@
 #include "daemon/turn.h"
 
 #include "daemon/clock.h"
+#include "proto/lock.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 
 struct turn {
-    pthread_mutex_t lock;
+    struct lock lock;
     pthread_cond_t some;
     struct turn_entry *head, *tail; /* sorted by had_us, equals in order of arrival */
     uint64_t level_us;              /* most service of an entry that was taken */
@@ -26,7 +27,7 @@ int turn_new(struct turn **turn, struct err *err)
     *turn = t;
     if (!t)
         return err_set(err, ERR_MEMORY, "no memory for a list of turns");
-    pthread_mutex_init(&t->lock, NULL);
+    lock_init(&t->lock, LOCK_TURN);
     pthread_cond_init(&t->some, NULL);
     return 0;
 }
@@ -38,26 +39,26 @@ void turn_free(struct turn **turn)
     if (!t)
         return;
     pthread_cond_destroy(&t->some);
-    pthread_mutex_destroy(&t->lock);
+    lock_destroy(&t->lock);
     free(t);
     *turn = NULL;
 }
 
 /* Waking a thread is a system call, and the woken thread wants the lock. So we wake after
  * unlocking, for every frame of every session takes this lock. */
-static void unlock(struct turn *t)
+static void unlock_and_wake(struct turn *t)
 {
     int wakes = t->wakes;
 
     t->wakes = 0;
-    pthread_mutex_unlock(&t->lock);
+    lock_give(&t->lock);
     while (wakes--)
         pthread_cond_signal(&t->some);
 }
 
 /* All changes of state go through here, which counts the entries that are about to come. A thread
  * that waits for them is woken when there is none left. */
-static void set(struct turn *t, struct turn_entry *e, enum turn_state state, bool due)
+static void set_state(struct turn *t, struct turn_entry *e, enum turn_state state, bool due)
 {
     bool some = t->n_due || t->n_back;
 
@@ -75,7 +76,7 @@ static bool some_come(const struct turn *t)
 }
 
 /* The entry of the list that `had_us` goes behind; NULL = none. */
-static struct turn_entry *before(const struct turn *t, uint64_t had_us)
+static struct turn_entry *place_for(const struct turn *t, uint64_t had_us)
 {
     struct turn_entry *at = t->tail, *next;
 
@@ -93,22 +94,22 @@ static struct turn_entry *before(const struct turn *t, uint64_t had_us)
     return at;
 }
 
-static void join(struct turn *t, struct turn_entry *e)
+static void list_join(struct turn *t, struct turn_entry *e)
 {
     struct turn_entry *prev;
 
     if (e->had_us < t->level_us)
         e->had_us = t->level_us;
-    prev = before(t, e->had_us);
+    prev = place_for(t, e->had_us);
     e->prev = prev;
     e->next = prev ? prev->next : t->head;
     *(prev ? &prev->next : &t->head) = e;
     *(e->next ? &e->next->prev : &t->tail) = e;
-    set(t, e, TURN_LISTED, e->due);
+    set_state(t, e, TURN_LISTED, e->due);
     t->wakes++;
 }
 
-static struct turn_entry *pop(struct turn *t)
+static struct turn_entry *list_pop(struct turn *t)
 {
     struct turn_entry *e = t->head;
 
@@ -126,37 +127,37 @@ bool turn_kick(struct turn *t, struct turn_entry *e)
 {
     bool was_idle;
 
-    pthread_mutex_lock(&t->lock);
+    lock_take(&t->lock);
     was_idle = e->state == TURN_IDLE && !t->closed;
     if (was_idle)
-        join(t, e);
+        list_join(t, e);
     else if (e->state == TURN_SERVED)
-        set(t, e, TURN_AGAIN, e->due);
-    unlock(t);
+        set_state(t, e, TURN_AGAIN, e->due);
+    unlock_and_wake(t);
     return was_idle;
 }
 
 void turn_due(struct turn *t, struct turn_entry *e, bool due)
 {
-    pthread_mutex_lock(&t->lock);
-    set(t, e, e->state, due);
-    unlock(t);
+    lock_take(&t->lock);
+    set_state(t, e, e->state, due);
+    unlock_and_wake(t);
 }
 
 /* Is the head of the list served along with the first one? */
-static bool goes_along(const struct turn *t)
+static bool head_goes_along(const struct turn *t)
 {
     return !t->apart || t->head->had_us <= t->first_us + t->usual_us / 2;
 }
 
-static int take(struct turn *t, struct turn_entry **entries, int max)
+static int take_listed(struct turn *t, struct turn_entry **entries, int max)
 {
     int n = 0;
 
-    while (!t->closed && n < max && t->head && goes_along(t)) {
-        entries[n] = pop(t);
+    while (!t->closed && n < max && t->head && head_goes_along(t)) {
+        entries[n] = list_pop(t);
         entries[n]->charged = false;
-        set(t, entries[n], TURN_SERVED, entries[n]->due);
+        set_state(t, entries[n], TURN_SERVED, entries[n]->due);
         n++;
     }
     return n;
@@ -167,17 +168,17 @@ int turn_take(struct turn *t, struct turn_entry **entries, int max, uint64_t tim
     uint64_t until_us = clock_us() + timeout_us;
     int n;
 
-    pthread_mutex_lock(&t->lock);
+    lock_take(&t->lock);
     while (!t->head && !t->poked && !t->closed)
         if (!clock_wait(&t->some, &t->lock, until_us))
             break;
     t->poked = false;
     if (t->head)
         t->first_us = t->head->had_us;
-    n = take(t, entries, max);
+    n = take_listed(t, entries, max);
     if (t->closed)
         n = -1;
-    unlock(t);
+    unlock_and_wake(t);
     return n;
 }
 
@@ -187,71 +188,71 @@ int turn_take_more(struct turn *t, struct turn_entry **entries, int max, uint64_
     uint64_t until_us = clock_us() + timeout_us;
     int n;
 
-    pthread_mutex_lock(&t->lock);
-    while (!(t->head && goes_along(t)) && (for_any || some_come(t)) && !t->closed)
+    lock_take(&t->lock);
+    while (!(t->head && head_goes_along(t)) && (for_any || some_come(t)) && !t->closed)
         if (!clock_wait(&t->some, &t->lock, until_us))
             break;
-    n = take(t, entries, max);
-    unlock(t);
+    n = take_listed(t, entries, max);
+    unlock_and_wake(t);
     return n;
 }
 
 void turn_charge(struct turn *t, struct turn_entry *e, uint64_t us)
 {
-    pthread_mutex_lock(&t->lock);
+    lock_take(&t->lock);
     e->had_us += us;
     t->n_back += !e->charged && e->state == TURN_AGAIN;
     e->charged = true;
     t->usual_us = us > t->usual_us ? t->usual_us + (us - t->usual_us) / 8
                                    : t->usual_us - (t->usual_us - us) / 8;
-    unlock(t);
+    unlock_and_wake(t);
 }
 
 void turn_set_apart(struct turn *t, bool apart)
 {
-    pthread_mutex_lock(&t->lock);
+    lock_take(&t->lock);
     t->apart = apart;
-    unlock(t);
+    unlock_and_wake(t);
 }
 
 bool turn_done(struct turn *t, struct turn_entry *e, bool more)
 {
     bool idle;
 
-    pthread_mutex_lock(&t->lock);
+    lock_take(&t->lock);
     idle = t->closed || (!more && e->state != TURN_AGAIN);
     if (idle)
-        set(t, e, TURN_IDLE, e->due);
+        set_state(t, e, TURN_IDLE, e->due);
     else
-        join(t, e);
-    unlock(t);
+        list_join(t, e);
+    unlock_and_wake(t);
     return idle;
 }
 
 void turn_poke(struct turn *t)
 {
-    pthread_mutex_lock(&t->lock);
+    lock_take(&t->lock);
     t->poked = true;
     t->wakes++;
-    unlock(t);
+    unlock_and_wake(t);
 }
 
 void turn_close(struct turn *t)
 {
-    pthread_mutex_lock(&t->lock);
+    lock_take(&t->lock);
     t->closed = true;
     pthread_cond_broadcast(&t->some);
-    unlock(t);
+    unlock_and_wake(t);
 }
 
 struct turn_entry *turn_drop(struct turn *t)
 {
     struct turn_entry *e;
 
-    pthread_mutex_lock(&t->lock);
-    e = pop(t);
+    lock_take(&t->lock);
+    e = list_pop(t);
     if (e)
-        set(t, e, TURN_IDLE, e->due);
-    unlock(t);
+        set_state(t, e, TURN_IDLE, e->due);
+    unlock_and_wake(t);
     return e;
 }

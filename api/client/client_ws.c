@@ -2,6 +2,7 @@
 
 #include "api/client/client_retry.h"
 #include "proto/array.h"
+#include "proto/lock.h"
 
 /* libwebsockets.h includes openssl/types.h, which has a type with the name of a code of
  * proto/err.h. */
@@ -14,7 +15,6 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +30,7 @@
 
 /* Contexts are made and freed under this lock, because libwebsockets sets up TLS for the whole
  * process then. */
-static pthread_mutex_t context_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct lock context_lock = LOCK_INITIALIZER(LOCK_CLIENT_WS);
 
 struct url {
     char host[128], path[256], authority[160];
@@ -416,9 +416,9 @@ static int connect_start(struct client_ws *w, const char *ca_file, struct err *e
     info.options = w->url.tls ? LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT : 0;
     info.retry_and_idle_policy = &no_pings;
     info.client_ssl_ca_filepath = ca_file;
-    pthread_mutex_lock(&context_lock);
+    lock_take(&context_lock);
     w->context = lws_create_context(&info);
-    pthread_mutex_unlock(&context_lock);
+    lock_give(&context_lock);
     if (!w->context && ca_file)
         return err_at(err, ERR_INPUT, ca_file, "holds no certificates in PEM");
     if (!w->context)
@@ -481,9 +481,9 @@ void client_ws_close(struct client_ws **p)
     if (!w)
         return;
     if (w->context) {
-        pthread_mutex_lock(&context_lock);
+        lock_take(&context_lock);
         lws_context_destroy(w->context);
-        pthread_mutex_unlock(&context_lock);
+        lock_give(&context_lock);
     }
     if (w->token)
         explicit_bzero(w->token, strlen(w->token));

@@ -119,7 +119,9 @@ static int set_row(const struct reconctl_option *o, void *to, const char *text, 
     if (o->row->type == SESSION_OPTION_WORD)
         return set_word(o, to, text, err);
     if (o->row->type == SESSION_OPTION_TEXT) {
-        snprintf(to, o->row->size, "%s", text);
+        if ((size_t)snprintf(to, o->row->size, "%s", text) >= o->row->size)
+            return err_set(err, ERR_INPUT, "--%s takes at most %zu bytes, not %zu", o->name,
+                           o->row->size - 1, strlen(text));
         return 0;
     }
     if (o->row->type == SESSION_OPTION_NAMES)

@@ -2,15 +2,15 @@
 
 #include "api/ctl/reconctl.h"
 #include "proto/geom/robust.h"
+#include "proto/lock.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define LATENCIES 65536 /* the newest are kept */
 
 struct reconctl_meter {
-    pthread_mutex_t lock;
+    struct lock lock;
     struct reconctl_meter_view v;
     double first_s, last_s;
     uint64_t n;              /* latencies ever seen */
@@ -23,37 +23,37 @@ int reconctl_meter_new(struct reconctl_meter **m, struct err *err)
     *m = calloc(1, sizeof **m);
     if (!*m)
         return err_set(err, ERR_MEMORY, "no memory for counters");
-    pthread_mutex_init(&(*m)->lock, NULL);
+    lock_init(&(*m)->lock, LOCK_METER);
     return 0;
 }
 
 void reconctl_meter_free(struct reconctl_meter **m)
 {
     if (*m)
-        pthread_mutex_destroy(&(*m)->lock);
+        lock_destroy(&(*m)->lock);
     free(*m);
     *m = NULL;
 }
 
 void reconctl_meter_sent(struct reconctl_meter *m)
 {
-    pthread_mutex_lock(&m->lock);
+    lock_take(&m->lock);
     if (m->v.sent++ == 0)
         m->first_s = m->last_s = reconctl_now_s();
-    pthread_mutex_unlock(&m->lock);
+    lock_give(&m->lock);
 }
 
 void reconctl_meter_skipped(struct reconctl_meter *m)
 {
-    pthread_mutex_lock(&m->lock);
+    lock_take(&m->lock);
     m->v.skipped++;
-    pthread_mutex_unlock(&m->lock);
+    lock_give(&m->lock);
 }
 
 void reconctl_meter_answered(struct reconctl_meter *m, const struct control_ack *ack,
                              double latency_s)
 {
-    pthread_mutex_lock(&m->lock);
+    lock_take(&m->lock);
     m->last_s = reconctl_now_s();
     m->v.answered++;
     if ((unsigned)ack->status < 3)
@@ -62,14 +62,14 @@ void reconctl_meter_answered(struct reconctl_meter *m, const struct control_ack 
         m->v.by_reason[ack->reason]++;
     if (latency_s >= 0)
         m->ms[m->n++ % LATENCIES] = (float)(1e3 * latency_s);
-    pthread_mutex_unlock(&m->lock);
+    lock_give(&m->lock);
 }
 
 void reconctl_meter_duplicate(struct reconctl_meter *m)
 {
-    pthread_mutex_lock(&m->lock);
+    lock_take(&m->lock);
     m->v.duplicates++;
-    pthread_mutex_unlock(&m->lock);
+    lock_give(&m->lock);
 }
 
 /* Ranking takes milliseconds. It works on a copy outside of the lock, because threads of sessions
@@ -78,12 +78,12 @@ void reconctl_meter_get(struct reconctl_meter *m, struct reconctl_meter_view *vi
 {
     size_t n;
 
-    pthread_mutex_lock(&m->lock);
+    lock_take(&m->lock);
     n = m->n < LATENCIES ? (size_t)m->n : LATENCIES;
     memcpy(m->sorted, m->ms, n * sizeof *m->ms);
     *view = m->v;
     view->elapsed_s = m->last_s - m->first_s;
-    pthread_mutex_unlock(&m->lock);
+    lock_give(&m->lock);
     if (n) {
         view->p50_ms = (double)robust_select(m->sorted, n, (n - 1) * 50 / 100);
         view->p95_ms = (double)robust_select(m->sorted, n, (n - 1) * 95 / 100);

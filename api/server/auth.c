@@ -2,8 +2,8 @@
 
 #include "api/server/ticket.h"
 #include "api/token.h"
+#include "proto/lock.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ struct entry {
 };
 
 struct auth {
-    pthread_mutex_t lock; /* guards all below */
+    struct lock lock; /* guards all below */
     bool open_to_all;
     atomic_uint generation;
     char *path;
@@ -96,12 +96,12 @@ int auth_reload(struct auth *a, const struct quota *quota, struct err *err)
         free(fresh);
         return rc;
     }
-    pthread_mutex_lock(&a->lock);
+    lock_take(&a->lock);
     old = a->file;
     a->file = fresh;
     a->n_file = n;
     atomic_fetch_add(&a->generation, 1);
-    pthread_mutex_unlock(&a->lock);
+    lock_give(&a->lock);
     free(old);
     return 0;
 }
@@ -113,13 +113,13 @@ void auth_tell_tenants(struct auth *a, const struct core_ops *ops, struct core *
 
     if (!tenants)
         return; /* the quotas of before hold */
-    pthread_mutex_lock(&a->lock);
+    lock_take(&a->lock);
     n = a->n_file;
     for (int i = 0; i < n; i++) {
         memcpy(tenants[i].name, a->file[i].who.name, sizeof tenants[i].name);
         tenants[i].quota = a->file[i].quota;
     }
-    pthread_mutex_unlock(&a->lock);
+    lock_give(&a->lock);
     ops->tenants_set(core, tenants, n);
     free(tenants);
 }
@@ -134,7 +134,7 @@ int auth_open(struct auth **out, const struct api_config *config, struct err *er
     *out = NULL;
     if (!a)
         return err_set(err, ERR_MEMORY, "out of memory");
-    pthread_mutex_init(&a->lock, NULL);
+    lock_init(&a->lock, LOCK_AUTH);
     a->open_to_all = config->auth_mode == API_AUTH_NONE;
     a->session = calloc(AUTH_SESSION_TOKENS, sizeof *a->session);
     a->tickets = ticket_box_new();
@@ -157,7 +157,7 @@ void auth_close(struct auth **a)
 {
     if (!*a)
         return;
-    pthread_mutex_destroy(&(*a)->lock);
+    lock_destroy(&(*a)->lock);
     free((*a)->file);
     free((*a)->session);
     free((*a)->path);
@@ -216,9 +216,9 @@ bool auth_holds(struct auth *a, const struct auth_who *who)
 {
     bool holds;
 
-    pthread_mutex_lock(&a->lock);
+    lock_take(&a->lock);
     holds = a->open_to_all || find_any(a, who->sha256);
-    pthread_mutex_unlock(&a->lock);
+    lock_give(&a->lock);
     return holds;
 }
 
@@ -237,7 +237,7 @@ int auth_check(struct auth *a, const char *token, size_t len, struct auth_who *w
         return err_set(err, ERR_DENIED, "a bearer token is required");
     if (len == 0 || len > TOKEN_MAX || !token_hash(token, len, hash))
         return err_set(err, ERR_DENIED, "the token is not valid");
-    pthread_mutex_lock(&a->lock);
+    lock_take(&a->lock);
     e = find_any(a, hash);
     if (e && e->expires && e->expires <= time(NULL))
         e = NULL;
@@ -245,7 +245,7 @@ int auth_check(struct auth *a, const char *token, size_t len, struct auth_who *w
         *who = e->who;
         memcpy(who->sha256, hash, sizeof who->sha256);
     }
-    pthread_mutex_unlock(&a->lock);
+    lock_give(&a->lock);
     return e ? 0 : err_set(err, ERR_DENIED, "the token is not valid");
 }
 
@@ -312,7 +312,7 @@ int auth_adopt(struct auth *a, const struct api_token *kept, struct err *err)
     if (!kept->session[0] || !memchr(kept->session, '\0', sizeof kept->session) ||
         (kept->scope != AUTH_VIEW && kept->scope != AUTH_INGEST))
         return err_set(err, ERR_INPUT, "this is no token of a session");
-    pthread_mutex_lock(&a->lock);
+    lock_take(&a->lock);
     for (int i = 0; i < AUTH_SESSION_TOKENS && !e; i++)
         if (!a->session[i].used) {
             e = &a->session[i];
@@ -328,7 +328,7 @@ int auth_adopt(struct auth *a, const struct api_token *kept, struct err *err)
         snprintf(e->owner, sizeof e->owner, "%s", kept->owner);
         e->used = true;
     }
-    pthread_mutex_unlock(&a->lock);
+    lock_give(&a->lock);
     if (!e)
         return err_set(err, ERR_BUSY, "too many session tokens are held, delete sessions");
     return 0;
@@ -362,7 +362,7 @@ int auth_kept(struct auth *a, const char *id, struct api_token *kept, int cap)
 {
     int n = 0;
 
-    pthread_mutex_lock(&a->lock);
+    lock_take(&a->lock);
     for (int i = 0; i < a->n_session && n < cap; i++) {
         const struct entry *e = &a->session[i];
 
@@ -373,14 +373,14 @@ int auth_kept(struct auth *a, const char *id, struct api_token *kept, int cap)
         memcpy(kept[n].owner, e->owner, sizeof kept[n].owner);
         memcpy(kept[n++].sha256, e->hash, sizeof e->hash);
     }
-    pthread_mutex_unlock(&a->lock);
+    lock_give(&a->lock);
     return n;
 }
 
 void auth_keep_only(struct auth *a, const char *id, const struct api_token *kept, int n)
 {
     ticket_forget_session(a->tickets, id);
-    pthread_mutex_lock(&a->lock);
+    lock_take(&a->lock);
     for (int i = 0; i < a->n_session; i++)
         if (a->session[i].used && strcmp(a->session[i].who.session, id) == 0 &&
             !is_among(a->session[i].hash, kept, n))
@@ -389,7 +389,7 @@ void auth_keep_only(struct auth *a, const char *id, const struct api_token *kept
         a->n_session--;
     if (n) /* else the session is gone, and its streams with it */
         atomic_fetch_add(&a->generation, 1);
-    pthread_mutex_unlock(&a->lock);
+    lock_give(&a->lock);
 }
 
 void auth_forget_session(struct auth *a, const char *id)

@@ -2,10 +2,10 @@
 
 #include "proto/bytes.h"
 #include "proto/image/png.h"
+#include "proto/lock.h"
 
 #include <inttypes.h>
 #include <math.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +36,7 @@ struct entry {
 
 struct pictures {
     const struct api_config *config;
-    pthread_mutex_t lock; /* of all that follows, but for what a slice makes */
+    struct lock lock; /* of all that follows, but for what a slice makes */
     uint64_t asked;
     size_t bytes; /* of the pictures of all entries */
     struct entry entries[PICTURES_KEPT];
@@ -221,7 +221,7 @@ static void entry_let_go(void *ctx)
     int rc = e->rc;
 
     p->config->ops->task_free(&task);
-    pthread_mutex_lock(&p->lock);
+    lock_take(&p->lock);
     e->task = NULL;
     entry_put(p, e, e->made);
     e->made = NULL;
@@ -230,7 +230,7 @@ static void entry_let_go(void *ctx)
     if (rc)
         e->id[0] = '\0';
     keep_within_bounds(p, e);
-    pthread_mutex_unlock(&p->lock);
+    lock_give(&p->lock);
     for (; asker; asker = next) {
         next = asker->next;
         if (rc)
@@ -265,7 +265,7 @@ static int entry_begin(struct entry *e, struct http_request *r, struct err *err)
     rc = ops->task_new(p->config->core, &task, &kind, e, owner, err);
     if (rc)
         return rc;
-    pthread_mutex_lock(&p->lock);
+    lock_take(&p->lock);
     if (strcmp(e->id, r->id) != 0 || e->raw != r->raw)
         entry_put(p, e, NULL);
     snprintf(e->id, sizeof e->id, "%s", r->id);
@@ -273,7 +273,7 @@ static int entry_begin(struct entry *e, struct http_request *r, struct err *err)
     e->asked = ++p->asked;
     e->task = task;
     entry_join(e, r);
-    pthread_mutex_unlock(&p->lock);
+    lock_give(&p->lock);
     ops->task_kick(task);
     return 0;
 }
@@ -290,7 +290,7 @@ void pictures_ask(struct pictures *p, struct http_request *r)
         answer_refusal(r, &err, RETRY_S);
         return;
     }
-    pthread_mutex_lock(&p->lock);
+    lock_take(&p->lock);
     e = find_entry(p, r->id, r->raw);
     if (e && e->task) {
         entry_join(e, r);
@@ -300,7 +300,7 @@ void pictures_ask(struct pictures *p, struct http_request *r)
     } else if (!e) {
         e = oldest_idle(p);
     }
-    pthread_mutex_unlock(&p->lock);
+    lock_give(&p->lock);
     if (picture)
         leave_picture(r, picture);
     else if (!e)
@@ -320,7 +320,7 @@ int pictures_new(struct pictures **out, const struct api_config *config, struct 
     if (!p)
         return err_set(err, ERR_MEMORY, "out of memory");
     p->config = config;
-    pthread_mutex_init(&p->lock, NULL);
+    lock_init(&p->lock, LOCK_PICTURES);
     for (int i = 0; i < PICTURES_KEPT; i++)
         p->entries[i].pictures = p;
     return 0;
@@ -334,7 +334,7 @@ void pictures_free(struct pictures **out)
         return;
     for (int i = 0; i < PICTURES_KEPT; i++)
         picture_unref(p->entries[i].picture);
-    pthread_mutex_destroy(&p->lock);
+    lock_destroy(&p->lock);
     free(p);
     *out = NULL;
 }

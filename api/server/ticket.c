@@ -1,6 +1,7 @@
 #include "api/server/ticket.h"
 
-#include <pthread.h>
+#include "proto/lock.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -13,7 +14,7 @@ struct row {
 };
 
 struct ticket_box {
-    pthread_mutex_t lock;
+    struct lock lock;
     struct row rows[TICKETS_MAX];
 };
 
@@ -22,7 +23,7 @@ struct ticket_box *ticket_box_new(void)
     struct ticket_box *b = calloc(1, sizeof *b);
 
     if (b)
-        pthread_mutex_init(&b->lock, NULL);
+        lock_init(&b->lock, LOCK_TICKET);
     return b;
 }
 
@@ -30,7 +31,7 @@ void ticket_box_free(struct ticket_box **b)
 {
     if (!*b)
         return;
-    pthread_mutex_destroy(&(*b)->lock);
+    lock_destroy(&(*b)->lock);
     free(*b);
     *b = NULL;
 }
@@ -76,14 +77,14 @@ int ticket_make(struct ticket_box *b, const struct ticket *what, int64_t now_s, 
         return rc;
     if (!token_hash(text, strlen(text), hash))
         return err_set(err, ERR_IO, "SHA-256 failed");
-    pthread_mutex_lock(&b->lock);
+    lock_take(&b->lock);
     row = row_for_session(b, what->session, now_s);
     if (row) {
         *row = (struct row){
             .used = true, .made_s = now_s, .expires_s = now_s + lasts_s, .what = *what};
         memcpy(row->hash, hash, sizeof row->hash);
     }
-    pthread_mutex_unlock(&b->lock);
+    lock_give(&b->lock);
     return row ? 0 : err_set(err, ERR_BUSY, "too many tickets are open");
 }
 
@@ -104,13 +105,13 @@ static bool ticket_valid(struct ticket_box *b, const uint8_t hash[TOKEN_HASH_BYT
 {
     struct row *row;
 
-    pthread_mutex_lock(&b->lock);
+    lock_take(&b->lock);
     row = row_find(b, hash, now_s);
     if (row)
         *what = row->what;
     if (row && take)
         memset(row, 0, sizeof *row);
-    pthread_mutex_unlock(&b->lock);
+    lock_give(&b->lock);
     return row != NULL;
 }
 
@@ -128,9 +129,9 @@ bool ticket_take(struct ticket_box *b, const uint8_t hash[TOKEN_HASH_BYTES], int
 
 void ticket_forget_session(struct ticket_box *b, const char *id)
 {
-    pthread_mutex_lock(&b->lock);
+    lock_take(&b->lock);
     for (int i = 0; i < TICKETS_MAX; i++)
         if (b->rows[i].used && strcmp(b->rows[i].what.session, id) == 0)
             memset(&b->rows[i], 0, sizeof b->rows[i]);
-    pthread_mutex_unlock(&b->lock);
+    lock_give(&b->lock);
 }

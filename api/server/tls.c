@@ -1,6 +1,7 @@
 #include "api/server/tls.h"
 
 #include "api/file.h"
+#include "proto/lock.h"
 /* OpenSSL has a type of this name; we have a constant. */
 #define ERR_STATE openssl_err_state
 #include <openssl/err.h>
@@ -10,7 +11,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +28,7 @@ struct pair {
 
 struct tls {
     char cert_file[PATH_CAP], key_file[PATH_CAP];
-    pthread_mutex_t lock;
+    struct lock lock;
     struct pair current;
     struct pair staged; /* touched by the thread that stages, alone */
 };
@@ -178,10 +178,10 @@ void tls_switch(struct tls *t)
 {
     if (!t->staged.cert)
         return;
-    pthread_mutex_lock(&t->lock);
+    lock_take(&t->lock);
     pair_free(&t->current); /* every SSL_CTX has references of its own */
     t->current = t->staged;
-    pthread_mutex_unlock(&t->lock);
+    lock_give(&t->lock);
     t->staged = (struct pair){0};
     tls_gnutls_switch();
 }
@@ -194,7 +194,7 @@ int tls_open(struct tls **out, const char *cert_file, const char *key_file, stru
     *out = NULL;
     if (!t)
         return err_set(err, ERR_MEMORY, "no memory for a certificate");
-    pthread_mutex_init(&t->lock, NULL);
+    lock_init(&t->lock, LOCK_TLS);
     if (strlen(cert_file) >= PATH_CAP || strlen(key_file) >= PATH_CAP)
         rc = err_at(err, ERR_INPUT, "tls.cert_file", "a path is too long");
     snprintf(t->cert_file, PATH_CAP, "%s", cert_file);
@@ -219,7 +219,7 @@ void tls_close(struct tls **out)
     tls_gnutls_close();
     pair_free(&t->current);
     pair_free(&t->staged);
-    pthread_mutex_destroy(&t->lock);
+    lock_destroy(&t->lock);
     free(t);
     *out = NULL;
 }
@@ -242,10 +242,10 @@ bool tls_apply(struct tls *t, void *ssl_ctx)
          SSL_CTX_set_ciphersuites(ctx, "TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256:"
                                        "TLS_AES_128_GCM_SHA256") == 1 &&
          SSL_CTX_set1_groups_list(ctx, "X25519:P-256:P-384") == 1;
-    pthread_mutex_lock(&t->lock);
+    lock_take(&t->lock);
     ok = ok &&
          SSL_CTX_use_cert_and_key(ctx, t->current.cert, t->current.key, t->current.chain, 1) == 1;
-    pthread_mutex_unlock(&t->lock);
+    lock_give(&t->lock);
     ERR_clear_error();
     return ok;
 }

@@ -8,11 +8,11 @@
 
 #include "api/server/listen.h"
 #include "api/server/problem.h"
+#include "proto/lock.h"
 
 #include <gnutls/abstract.h>
 #include <gnutls/gnutls.h>
 #include <errno.h>
-#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,10 +38,10 @@ struct pair {
 };
 
 static struct {
-    pthread_mutex_t lock;
+    struct lock lock;
     struct pair *current; /* and those before it, newest first */
     struct pair *staged;
-} rest = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} rest = {.lock = LOCK_INITIALIZER(LOCK_TLS_GNUTLS)};
 
 static time_t now_s(void)
 {
@@ -102,7 +102,7 @@ void tls_gnutls_switch(void)
     if (!p)
         return;
     rest.staged = NULL;
-    pthread_mutex_lock(&rest.lock);
+    lock_take(&rest.lock);
     if (rest.current)
         rest.current->replaced_s = now;
     p->older = rest.current;
@@ -116,7 +116,7 @@ void tls_gnutls_switch(void)
         *at = old->older;
         pair_free(old);
     }
-    pthread_mutex_unlock(&rest.lock);
+    lock_give(&rest.lock);
 }
 
 void tls_gnutls_close(void)
@@ -138,9 +138,9 @@ static int on_handshake(gnutls_session_t session, const struct gnutls_cert_retr_
 
     (void)session;
     (void)info;
-    pthread_mutex_lock(&rest.lock);
+    lock_take(&rest.lock);
     p = rest.current;
-    pthread_mutex_unlock(&rest.lock);
+    lock_give(&rest.lock);
     *ocsp = NULL;
     *n_ocsp = 0;
     *flags = 0; /* GnuTLS frees none of them */

@@ -1,6 +1,7 @@
 #include "api/server/ws_slots.h"
 
-#include <pthread.h>
+#include "proto/lock.h"
+
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,7 @@ struct slot {
 
 struct ws_slots {
     int n, n_services;
-    pthread_mutex_t names;
+    struct lock names;
     struct slot slots[];
 };
 
@@ -42,7 +43,7 @@ int ws_slots_new(struct ws_slots **slots, int n, int n_services, struct err *err
         return err_set(err, ERR_MEMORY, "out of memory");
     s->n = n;
     s->n_services = n_services;
-    pthread_mutex_init(&s->names, NULL);
+    lock_init(&s->names, LOCK_WS_SLOTS);
     for (int i = 0; i < n; i++)
         atomic_init(&s->slots[i].service, NO_SERVICE);
     return 0;
@@ -56,7 +57,7 @@ void ws_slots_free(struct ws_slots **slots)
         if (atomic_load(&s->slots[i].waits))
             close(s->slots[i].fd);
     if (s)
-        pthread_mutex_destroy(&s->names);
+        lock_destroy(&s->names);
     free(s);
     *slots = NULL;
 }
@@ -73,7 +74,7 @@ bool ws_slots_name(struct ws_slots *s, int slot, const uint8_t addr[16], int max
     int same = 0;
     bool fits;
 
-    pthread_mutex_lock(&s->names);
+    lock_take(&s->names);
     for (int i = 0; i < s->n; i++)
         same += i != slot && s->slots[i].named && one_holder(s->slots[i].name, addr);
     fits = same < max_per_address;
@@ -81,7 +82,7 @@ bool ws_slots_name(struct ws_slots *s, int slot, const uint8_t addr[16], int max
         memcpy(s->slots[slot].name, addr, 16);
         s->slots[slot].named = true;
     }
-    pthread_mutex_unlock(&s->names);
+    lock_give(&s->names);
     return fits;
 }
 
@@ -129,9 +130,9 @@ int ws_slots_arrive(struct ws_slots *s, int slot)
 void ws_slots_leave(struct ws_slots *s, int slot)
 {
     if (s->slots[slot].named) {
-        pthread_mutex_lock(&s->names);
+        lock_take(&s->names);
         s->slots[slot].named = false;
-        pthread_mutex_unlock(&s->names);
+        lock_give(&s->names);
     }
     atomic_store(&s->slots[slot].service, NO_SERVICE);
 }

@@ -2,6 +2,7 @@
 
 #include "daemon/clock.h"
 #include "proto/array.h"
+#include "proto/lock.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -15,7 +16,7 @@
 enum state { IDLE, DRAFTED, COMMITTED };
 
 struct checkpoint {
-    pthread_mutex_t lock;
+    struct lock lock;
     pthread_cond_t wake;
     pthread_t thread;
     bool started, stopping;
@@ -75,13 +76,13 @@ static bool wait_commit(struct checkpoint *c)
 {
     bool committed;
 
-    pthread_mutex_lock(&c->lock);
+    lock_take(&c->lock);
     while (c->state != COMMITTED && !c->stopping) {
         atomic_store(&c->beat, clock_us());
         (void)clock_wait(&c->wake, &c->lock, clock_us() + IDLE_US);
     }
     committed = c->state == COMMITTED;
-    pthread_mutex_unlock(&c->lock);
+    lock_give(&c->lock);
     return committed;
 }
 
@@ -108,11 +109,11 @@ struct checkpoint_draft *checkpoint_begin(struct checkpoint *c, size_t bytes)
 {
     bool mine;
 
-    pthread_mutex_lock(&c->lock);
+    lock_take(&c->lock);
     mine = c->state == IDLE && !c->stopping;
     if (mine)
         c->state = DRAFTED;
-    pthread_mutex_unlock(&c->lock);
+    lock_give(&c->lock);
     if (!mine)
         return NULL;
     c->draft.len = 0;
@@ -124,9 +125,9 @@ struct checkpoint_draft *checkpoint_begin(struct checkpoint *c, size_t bytes)
 
 void checkpoint_abandon(struct checkpoint *c)
 {
-    pthread_mutex_lock(&c->lock);
+    lock_take(&c->lock);
     c->state = IDLE;
-    pthread_mutex_unlock(&c->lock);
+    lock_give(&c->lock);
 }
 
 void checkpoint_commit(struct checkpoint *c, const char *id, uint64_t number, uint32_t rounds,
@@ -139,11 +140,11 @@ void checkpoint_commit(struct checkpoint *c, const char *id, uint64_t number, ui
     c->rounds = rounds;
     c->done = done;
     c->ctx = ctx;
-    pthread_mutex_lock(&c->lock);
+    lock_take(&c->lock);
     late = c->stopping;
     c->state = late ? IDLE : COMMITTED;
     pthread_cond_signal(&c->wake);
-    pthread_mutex_unlock(&c->lock);
+    lock_give(&c->lock);
     if (late)
         done(ctx, number, rounds, 0, ERR_STATE);
 }
@@ -159,7 +160,7 @@ int checkpoint_start(struct checkpoint **out, const char *journal_path, section_
     *out = NULL;
     if (!c)
         return err_set(err, ERR_MEMORY, "no memory for checkpoints");
-    pthread_mutex_init(&c->lock, NULL);
+    lock_init(&c->lock, LOCK_CHECKPOINT);
     pthread_cond_init(&c->wake, NULL);
     atomic_store(&c->beat, clock_us());
     c->reads = reads;
@@ -187,10 +188,10 @@ void checkpoint_stop(struct checkpoint *c)
 {
     bool join = c->started;
 
-    pthread_mutex_lock(&c->lock);
+    lock_take(&c->lock);
     c->stopping = true;
     pthread_cond_signal(&c->wake);
-    pthread_mutex_unlock(&c->lock);
+    lock_give(&c->lock);
     if (join)
         pthread_join(c->thread, NULL);
     c->started = false;
@@ -207,7 +208,7 @@ void checkpoint_close(struct checkpoint **checkpoint)
     free(c->draft.row);
     free(c->packed);
     pthread_cond_destroy(&c->wake);
-    pthread_mutex_destroy(&c->lock);
+    lock_destroy(&c->lock);
     free(c);
     *checkpoint = NULL;
 }

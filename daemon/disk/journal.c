@@ -92,7 +92,7 @@ int journal_open(struct journal **out, const struct journal_config *config, stru
         return err_set(err, ERR_MEMORY, "no memory for the journal");
     j->config = *config;
     settle_config(&j->config);
-    pthread_mutex_init(&j->lock, NULL);
+    lock_init(&j->lock, LOCK_JOURNAL);
     rc = journal_folder_open(j, config->path, err);
     if (rc == 0) {
         look(j);
@@ -128,7 +128,7 @@ void journal_close(struct journal **out)
     journal_stop(j);
     turn_pool_free(&j->pool);
     journal_folder_close(j);
-    pthread_mutex_destroy(&j->lock);
+    lock_destroy(&j->lock);
     free(j);
     *out = NULL;
 }

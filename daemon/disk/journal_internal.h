@@ -6,6 +6,7 @@
 
 #include "daemon/disk/journal.h"
 #include "daemon/turn.h"
+#include "proto/lock.h"
 
 #include <pthread.h>
 
@@ -116,7 +117,7 @@ struct journal_log {
     journal_done_fn *done;
     void *ctx;
 
-    pthread_mutex_t lock;
+    struct lock lock;
     pthread_cond_t idle;
     struct journal_entry *head, **tail;
     int n_pending; /* entries that done() has not been called for */
@@ -153,7 +154,7 @@ struct journal {
     atomic_ullong next_look_us;
     atomic_bool full, stopped;
     struct journal_counts counts;
-    pthread_mutex_t lock; /* guards the list */
+    struct lock lock; /* guards the list */
     struct journal_log *logs;
 };
 

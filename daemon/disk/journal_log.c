@@ -44,12 +44,12 @@ int journal_log_new(struct journal_log **out, struct journal *j, const char *id,
     log->sync = sync;
     log->done = done;
     log->ctx = ctx;
-    pthread_mutex_init(&log->lock, NULL);
+    lock_init(&log->lock, LOCK_JOURNAL_LOG);
     pthread_cond_init(&log->idle, NULL);
-    pthread_mutex_lock(&j->lock);
+    lock_take(&j->lock);
     log->next_log = j->logs;
     j->logs = log;
-    pthread_mutex_unlock(&j->lock);
+    lock_give(&j->lock);
     *out = log;
     return 0;
 }
@@ -60,31 +60,31 @@ void journal_log_free(struct journal_log **out)
 
     if (!log)
         return;
-    pthread_mutex_lock(&log->lock);
+    lock_take(&log->lock);
     while (log->n_pending || log->refs)
-        pthread_cond_wait(&log->idle, &log->lock);
-    pthread_mutex_unlock(&log->lock);
-    pthread_mutex_lock(&log->j->lock);
+        lock_wait(&log->lock, &log->idle);
+    lock_give(&log->lock);
+    lock_take(&log->j->lock);
     for (at = &log->j->logs; *at != log; at = &(*at)->next_log)
         ;
     *at = log->next_log;
-    pthread_mutex_unlock(&log->j->lock);
+    lock_give(&log->j->lock);
     journal_segment_close(log);
     if (log->mark >= 0)
         close(log->mark);
     close(log->dir);
     pthread_cond_destroy(&log->idle);
-    pthread_mutex_destroy(&log->lock);
+    lock_destroy(&log->lock);
     free(log);
     *out = NULL;
 }
 
 void journal_log_unref(struct journal_log *log)
 {
-    pthread_mutex_lock(&log->lock);
+    lock_take(&log->lock);
     if (--log->refs == 0)
         pthread_cond_broadcast(&log->idle);
-    pthread_mutex_unlock(&log->lock);
+    lock_give(&log->lock);
 }
 
 /* The caller has a reference for the line of turns; after journal_stop() there is no line. */
@@ -102,12 +102,12 @@ static void announce(struct journal_log *log)
 void journal_append(struct journal_log *log, struct journal_entry *e)
 {
     e->next = NULL;
-    pthread_mutex_lock(&log->lock);
+    lock_take(&log->lock);
     *log->tail = e;
     log->tail = &e->next;
     log->n_pending++;
     log->refs++;
-    pthread_mutex_unlock(&log->lock);
+    lock_give(&log->lock);
     announce(log);
 }
 
@@ -117,9 +117,9 @@ void journal_log_forget(struct journal_log *log, uint64_t before)
 
     while (was < before && !atomic_compare_exchange_weak(&log->forget, &was, before))
         ;
-    pthread_mutex_lock(&log->lock);
+    lock_take(&log->lock);
     log->refs++;
-    pthread_mutex_unlock(&log->lock);
+    lock_give(&log->lock);
     announce(log);
 }
 
@@ -159,7 +159,7 @@ static struct journal_entry *detach(struct journal_log *log)
     uint64_t bytes = 0;
     int n = 0;
 
-    pthread_mutex_lock(&log->lock);
+    lock_take(&log->lock);
     chain = log->head;
     for (at = &log->head; *at && n < JOURNAL_GROUP_MAX && bytes < JOURNAL_GROUP_BYTES; n++) {
         bytes += entry_bytes(*at);
@@ -171,7 +171,7 @@ static struct journal_entry *detach(struct journal_log *log)
     }
     if (!log->head)
         log->tail = &log->head;
-    pthread_mutex_unlock(&log->lock);
+    lock_give(&log->lock);
     return chain;
 }
 
@@ -193,9 +193,9 @@ bool journal_log_serve(struct journal_log *log, struct journal_group *g)
     }
     if (before && g)
         journal_segment_forget(log, before);
-    pthread_mutex_lock(&log->lock);
+    lock_take(&log->lock);
     log->n_pending -= n;
     more = log->head != NULL;
-    pthread_mutex_unlock(&log->lock);
+    lock_give(&log->lock);
     return more;
 }

@@ -4,6 +4,7 @@
 #include "daemon/clock.h"
 #include "daemon/disk/folder.h"
 #include "daemon/log.h"
+#include "daemon/session/session_sources.h"
 #include "proto/bytes.h"
 #include "proto/types.h"
 
@@ -204,7 +205,7 @@ int store_session_attach(struct store *st, struct session *s, struct err *err)
         return err_set(err, ERR_MEMORY, "no memory for a session's journal");
     d->session = s;
     d->store = st;
-    pthread_mutex_init(&d->storing, NULL);
+    lock_init(&d->storing, LOCK_STORING);
     session_set_disk(s, d);
     return 0;
 }
@@ -218,7 +219,7 @@ void store_session_free(struct session *s)
     if (d->log)
         journal_log_free(&d->log);
     store_drop_fetched(d);
-    pthread_mutex_destroy(&d->storing);
+    lock_destroy(&d->storing);
     free(d);
     session_set_disk(s, NULL);
 }
@@ -340,7 +341,7 @@ static void on_done(void *ctx, struct journal_entry *e, int rc)
 }
 
 /* Under `storing`, so that ordinals and numbers rise together. */
-static void append_frame(struct session_disk *d, struct store_ticket *t)
+static void append_frame(struct session_disk *d, struct store_ticket *t, const char *source)
 {
     struct queue_item *item = t->item;
     struct store_meta meta = {.flags = (item->convention == FRAME_POSE_CV ? STORE_FRAME_CV : 0) |
@@ -359,7 +360,7 @@ static void append_frame(struct session_disk *d, struct store_ticket *t)
                               .front_dropped = atomic_load(&d->front_dropped),
                               .ordinal = ++d->stored_frames};
 
-    session_source_name(d->session, item->source, meta.name);
+    snprintf(meta.name, sizeof(meta.name), "%s", source);
     t->ordinal = meta.ordinal;
     store_meta_encode(t->meta, &meta);
     t->entry = (struct journal_entry){
@@ -383,12 +384,14 @@ void store_frame(struct session *s, struct queue_item *item, const struct queue_
 {
     struct session_disk *d = session_disk(s);
     struct store_ticket *t = store_ticket_new(d, item);
+    char source[CONTROL_SOURCE_CAP];
 
     t->displaced = *dropped;
     session_ref(s);
-    pthread_mutex_lock(&d->storing);
-    append_frame(d, t);
-    pthread_mutex_unlock(&d->storing);
+    session_source_name(s, item->source, source);
+    lock_take(&d->storing);
+    append_frame(d, t, source);
+    lock_give(&d->storing);
 }
 
 void store_front_end(struct session *s, enum control_status status)

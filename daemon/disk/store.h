@@ -21,6 +21,7 @@
 
 #include "daemon/disk/checkpoint.h"
 #include "daemon/config.h"
+#include "daemon/session/places.h"
 #include "daemon/session/session.h"
 #include "daemon/disk/suspect.h"
 #include "proto/geom/upright.h"

@@ -5,6 +5,7 @@
 #include "daemon/disk/comeback.h"
 #include "daemon/disk/journal.h"
 #include "daemon/disk/store.h"
+#include "proto/lock.h"
 
 #include <pthread.h>
 
@@ -51,7 +52,7 @@ struct session_disk {
     struct session_disk *next_reaped;
     atomic_bool unwanted;                       /* files go with the session */
     atomic_bool damaged;                        /* its files stay as they are */
-    pthread_mutex_t storing;                    /* of stored_frames and the order of appends */
+    struct lock storing;                        /* of stored_frames and the order of appends */
     uint64_t stored_frames;                     /* in the journal */
     atomic_ullong front_refused, front_dropped; /* frames that the journal never saw */
     atomic_ullong skipped;   /* frames that were found refused when the journal was replayed */
@@ -129,7 +130,7 @@ struct recovery {
     pthread_t thread;
     bool started;
     atomic_bool stop;
-    pthread_mutex_t lock;
+    struct lock lock;
     pthread_cond_t ended; /* a frame of the journal has */
     struct store_returning *list;
     int n;

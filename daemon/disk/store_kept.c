@@ -2,6 +2,8 @@
  * its sources' poses went. */
 #include "daemon/disk/store_internal.h"
 
+#include "daemon/session/session_ends.h"
+#include "daemon/session/session_restart.h"
 #include "proto/bytes.h"
 
 #include <math.h>

@@ -2,6 +2,10 @@
 #include "daemon/disk/store_internal.h"
 
 #include "daemon/log.h"
+#include "daemon/session/places.h"
+#include "daemon/session/session_ends.h"
+#include "daemon/session/session_info.h"
+#include "daemon/session/session_submaps.h"
 #include "daemon/session/tenant.h"
 #include "proto/crc32c.h"
 #include "proto/json.h"

@@ -10,6 +10,10 @@
 
 #include "daemon/clock.h"
 #include "daemon/log.h"
+#include "daemon/session/session_restart.h"
+#include "daemon/session/session_sources.h"
+#include "daemon/session/session_submaps.h"
+#include "daemon/session/sources.h"
 #include "proto/bytes.h"
 #include "proto/array.h"
 
@@ -424,7 +428,7 @@ int store_recover(struct recovery **recovery, struct store *st, struct err *err)
     r->st = st;
     st->recovery = r;
     r->began_us = clock_us();
-    pthread_mutex_init(&r->lock, NULL);
+    lock_init(&r->lock, LOCK_RECOVERY);
     pthread_cond_init(&r->ended, NULL);
     rc = list_manifests(r->st, &manifests, &n, err);
     if (rc == 0)
@@ -470,7 +474,7 @@ void store_recover_free(struct recovery **recovery)
         return;
     store_recover_stop(r);
     pthread_cond_destroy(&r->ended);
-    pthread_mutex_destroy(&r->lock);
+    lock_destroy(&r->lock);
     free(r);
     *recovery = NULL;
 }

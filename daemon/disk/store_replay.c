@@ -4,6 +4,10 @@
 #include "daemon/clock.h"
 #include "api/file.h"
 #include "daemon/log.h"
+#include "daemon/session/session_clients.h"
+#include "daemon/session/session_info.h"
+#include "daemon/session/session_restart.h"
+#include "daemon/session/session_sources.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -197,18 +201,18 @@ void store_replayed(struct session *s)
     struct recovery *r = d->store->recovery;
 
     atomic_fetch_sub(&d->replaying, 1);
-    pthread_mutex_lock(&r->lock);
+    lock_take(&r->lock);
     comeback_ended(&r->comeback, clock_us());
     pthread_cond_broadcast(&r->ended);
-    pthread_mutex_unlock(&r->lock);
+    lock_give(&r->lock);
 }
 
 /* Until a frame ended, or for a moment. */
 static void wait_a_moment(struct recovery *r)
 {
-    pthread_mutex_lock(&r->lock);
+    lock_take(&r->lock);
     (void)clock_wait(&r->ended, &r->lock, clock_us() + MOMENT_US);
-    pthread_mutex_unlock(&r->lock);
+    lock_give(&r->lock);
 }
 
 /* Each suspect with the process to itself: nothing else is under way, not even of its session. */
@@ -283,9 +287,9 @@ int store_back_s(struct session *s)
     int back_s;
 
     session_get_info(s, &info);
-    pthread_mutex_lock(&r->lock);
+    lock_take(&r->lock);
     back_s = comeback_s(&r->comeback, info.counts.queued);
-    pthread_mutex_unlock(&r->lock);
+    lock_give(&r->lock);
     return back_s;
 }
 
@@ -320,11 +324,11 @@ static bool look_at_asked(struct recovery *r)
             other_frames += under_way;
         }
     }
-    pthread_mutex_lock(&r->lock);
+    lock_take(&r->lock);
     r->comeback.asked = asked;
     r->comeback.asked_frames = asked_frames;
     r->comeback.other_frames = other_frames;
-    pthread_mutex_unlock(&r->lock);
+    lock_give(&r->lock);
     return any;
 }
 

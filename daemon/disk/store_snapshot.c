@@ -2,6 +2,9 @@
 #include "daemon/disk/store_internal.h"
 
 #include "daemon/log.h"
+#include "daemon/session/session_restart.h"
+#include "daemon/session/session_sources.h"
+#include "daemon/session/sources.h"
 #include "proto/bytes.h"
 
 #include <math.h>

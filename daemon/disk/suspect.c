@@ -2,10 +2,10 @@
 
 #include "api/file.h"
 #include "proto/crc32c.h"
+#include "proto/lock.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -43,9 +43,9 @@ struct image {
 };
 
 struct suspect {
-    struct image *image;  /* mapped */
-    pthread_mutex_t lock; /* the list */
-    atomic_uint hint;     /* where to look for a free slot first */
+    struct image *image; /* mapped */
+    struct lock lock;    /* the list */
+    atomic_uint hint;    /* where to look for a free slot first */
     void *alt_stack;
 };
 
@@ -176,7 +176,7 @@ int suspect_open(struct suspect **out, const char *path, struct err *err)
         rc = err_set(err, ERR_MEMORY, "no memory for the list of suspects");
         goto out;
     }
-    pthread_mutex_init(&s->lock, NULL);
+    lock_init(&s->lock, LOCK_SUSPECT);
     images[1].magic = MAGIC;
     images[1].version = VERSION;
     read_boot(images[1].boot);
@@ -200,7 +200,7 @@ int suspect_list(struct suspect *s, struct suspect_frame *out, int cap)
 {
     int n = 0;
 
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     for (int i = 0; i < SUSPECT_LIST; i++) {
         const struct frame *f = &s->image->list[i];
         if (!f->number)
@@ -212,7 +212,7 @@ int suspect_list(struct suspect *s, struct suspect_frame *out, int cap)
         }
         n++;
     }
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
     return n;
 }
 
@@ -242,11 +242,11 @@ void suspect_clear(struct suspect *s, const char *id, uint64_t number)
 {
     struct frame *f;
 
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     f = place(s->image->list, id, number);
     if (f && f->number)
         f->number = 0;
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
 }
 
 void suspect_blame(struct suspect *s)
@@ -310,7 +310,7 @@ void suspect_close(struct suspect **out)
     for (int i = 0; i < SUSPECT_SLOTS && !atomic_load(&s->image->blamed); i++)
         atomic_store(&s->image->state[i], SLOT_FREE);
     munmap(s->image, sizeof(*s->image));
-    pthread_mutex_destroy(&s->lock);
+    lock_destroy(&s->lock);
     free(s);
     *out = NULL;
 }

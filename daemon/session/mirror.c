@@ -1,9 +1,9 @@
 #include "daemon/session/mirror.h"
 
 #include "proto/array.h"
+#include "proto/lock.h"
 
 #include <math.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -13,22 +13,22 @@
 #define EXPECT_AHEAD 16    /* changes; slots lie anywhere, each is two misses of the cache */
 
 struct mirror {
-    pthread_mutex_t lock;
+    struct lock lock;
     struct cloud *cloud;
     atomic_bool commits;           /* the lock is held, or waited for, by a commit */
-    pthread_mutex_t summary_lock;  /* taken under the other one */
+    struct lock summary_lock;      /* taken under the other one */
     struct mirror_summary summary; /* what the cloud was after the last commit */
 };
 
 /* Under the lock. */
 static void summarise(struct mirror *m)
 {
-    pthread_mutex_lock(&m->summary_lock);
+    lock_take(&m->summary_lock);
     m->summary.revision = cloud_revision(m->cloud);
     m->summary.points = cloud_points(m->cloud);
     m->summary.hash = cloud_hash(m->cloud);
     m->summary.blocks = cloud_blocks(m->cloud);
-    pthread_mutex_unlock(&m->summary_lock);
+    lock_give(&m->summary_lock);
 }
 
 int mirror_new(struct mirror **mirror, const struct cloud_limits *limits, struct err *err)
@@ -44,8 +44,8 @@ int mirror_new(struct mirror **mirror, const struct cloud_limits *limits, struct
         free(m);
         return rc;
     }
-    pthread_mutex_init(&m->lock, NULL);
-    pthread_mutex_init(&m->summary_lock, NULL);
+    lock_init(&m->lock, LOCK_MIRROR);
+    lock_init(&m->summary_lock, LOCK_MIRROR_SUMMARY);
     summarise(m);
     *mirror = m;
     return 0;
@@ -58,8 +58,8 @@ void mirror_free(struct mirror **mirror)
     if (!m)
         return;
     cloud_free(&m->cloud);
-    pthread_mutex_destroy(&m->lock);
-    pthread_mutex_destroy(&m->summary_lock);
+    lock_destroy(&m->lock);
+    lock_destroy(&m->summary_lock);
     free(m);
     *mirror = NULL;
 }
@@ -68,15 +68,15 @@ static void begin(struct mirror *m, struct mirror_commit *out)
 {
     out->n_left_out = 0;
     atomic_store(&m->commits, true);
-    pthread_mutex_lock(&m->lock);
+    lock_take(&m->lock);
 }
 
-static void end(struct mirror *m, struct mirror_commit *out)
+static void end_commit(struct mirror *m, struct mirror_commit *out)
 {
     out->revision = cloud_commit(m->cloud, &out->changed, &out->n_changed);
     summarise(m);
     atomic_store(&m->commits, false);
-    pthread_mutex_unlock(&m->lock);
+    lock_give(&m->lock);
 }
 
 void mirror_commit(struct mirror *m, uint32_t submap, const struct gpu_change *changes, uint32_t n,
@@ -93,7 +93,7 @@ void mirror_commit(struct mirror *m, uint32_t submap, const struct gpu_change *c
         else if (cloud_stage_put(m->cloud, c->slot, submap, c->p_q, &look, NULL))
             out->n_left_out++;
     }
-    end(m, out);
+    end_commit(m, out);
 }
 
 uint32_t mirror_get_points(struct mirror *m, uint32_t *first, struct mirror_point *points,
@@ -101,7 +101,7 @@ uint32_t mirror_get_points(struct mirror *m, uint32_t *first, struct mirror_poin
 {
     uint32_t n = 0, last;
 
-    pthread_mutex_lock(&m->lock);
+    lock_take(&m->lock);
     last = cloud_slots(m->cloud);
     if (last - *first > cap)
         last = *first + cap;
@@ -111,7 +111,7 @@ uint32_t mirror_get_points(struct mirror *m, uint32_t *first, struct mirror_poin
         p->slot = *first;
         n += cloud_slot(m->cloud, *first, &p->submap, p->p_q, &p->look);
     }
-    pthread_mutex_unlock(&m->lock);
+    lock_give(&m->lock);
     return n;
 }
 
@@ -122,7 +122,7 @@ void mirror_move_points(struct mirror *m, const struct mirror_point *points, uin
     for (uint32_t i = 0; i < n; i++)
         out->n_left_out += cloud_stage_put(m->cloud, points[i].slot, points[i].submap,
                                            points[i].p_q, &points[i].look, NULL) != 0;
-    end(m, out);
+    end_commit(m, out);
 }
 
 /* The centre of a voxel in steps of the cloud. */
@@ -167,44 +167,28 @@ void mirror_commit_voxels(struct mirror *m, const struct gpu_volume *v,
     begin(m, out);
     stage_voxels(m->cloud, v, changes, n, GPU_CHANGE_REMOVE, out);
     stage_voxels(m->cloud, v, changes, n, GPU_CHANGE_PUT, out);
-    end(m, out);
+    end_commit(m, out);
 }
 
 void mirror_summary(struct mirror *m, struct mirror_summary *s)
 {
-    pthread_mutex_lock(&m->summary_lock);
+    lock_take(&m->summary_lock);
     *s = m->summary;
-    pthread_mutex_unlock(&m->summary_lock);
+    lock_give(&m->summary_lock);
 }
 
 uint32_t mirror_list(struct mirror *m, struct mirror_entry *entries, uint32_t first, uint32_t cap)
 {
     uint32_t n = 0, all;
 
-    pthread_mutex_lock(&m->lock);
+    lock_take(&m->lock);
     all = cloud_blocks(m->cloud);
     for (; n < cap && first + n < all; n++) {
         struct cloud_block b = cloud_block(m->cloud, first + n);
         entries[n] = (struct mirror_entry){b.name, b.revision, b.n, first + n};
     }
-    pthread_mutex_unlock(&m->lock);
+    lock_give(&m->lock);
     return n;
-}
-
-int64_t mirror_find(struct mirror *m, const struct cloud_name *name)
-{
-    int64_t found = -1;
-    uint32_t all;
-
-    pthread_mutex_lock(&m->lock);
-    all = cloud_blocks(m->cloud);
-    for (uint32_t i = 0; i < all && found < 0; i++) {
-        struct cloud_name n = cloud_block(m->cloud, i).name;
-        if (n.x == name->x && n.y == name->y && n.z == name->z && n.submap == name->submap)
-            found = i;
-    }
-    pthread_mutex_unlock(&m->lock);
-    return found;
 }
 
 void mirror_copy_free(struct mirror_copy *copy)
@@ -269,10 +253,10 @@ int mirror_read(struct mirror *m, uint32_t index, uint64_t held, struct mirror_c
     struct cloud_block b;
     int rc = ERR_END;
 
-    if (pthread_mutex_trylock(&m->lock) != 0) {
+    if (!lock_try(&m->lock)) {
         if (atomic_load(&m->commits))
             return err_set(err, ERR_BUSY, "the cloud is being changed");
-        pthread_mutex_lock(&m->lock); /* its owner copies as well, which is short */
+        lock_take(&m->lock); /* its owner copies as well, which is short */
     }
     if (index >= cloud_blocks(m->cloud))
         goto out;
@@ -287,7 +271,7 @@ int mirror_read(struct mirror *m, uint32_t index, uint64_t held, struct mirror_c
     copy->delta.added = copy->keys;
     copy->delta.removed = copy->removed;
 out:
-    pthread_mutex_unlock(&m->lock);
+    lock_give(&m->lock);
     return rc;
 }
 
@@ -333,11 +317,11 @@ int mirror_snapshot(struct mirror *m, struct mirror_snapshot *s, struct err *err
             return err_set(err, ERR_MEMORY, "no memory for a snapshot of %llu points",
                            (unsigned long long)size.points);
         }
-        pthread_mutex_lock(&m->lock);
+        lock_take(&m->lock);
         fits = cloud_points(m->cloud) <= points && cloud_blocks(m->cloud) <= blocks;
         if (fits)
             copy_all(m, s);
-        pthread_mutex_unlock(&m->lock);
+        lock_give(&m->lock);
         if (!fits)
             mirror_snapshot_free(s);
     } while (!fits);
@@ -348,9 +332,9 @@ size_t mirror_state_bytes(struct mirror *m)
 {
     size_t n;
 
-    pthread_mutex_lock(&m->lock);
+    lock_take(&m->lock);
     n = cloud_state_bytes(m->cloud);
-    pthread_mutex_unlock(&m->lock);
+    lock_give(&m->lock);
     return n;
 }
 
@@ -358,9 +342,9 @@ int mirror_save(struct mirror *m, uint8_t *buf, size_t cap, size_t *len, struct 
 {
     int rc;
 
-    pthread_mutex_lock(&m->lock);
+    lock_take(&m->lock);
     rc = cloud_state_save(m->cloud, buf, cap, len, err);
-    pthread_mutex_unlock(&m->lock);
+    lock_give(&m->lock);
     return rc;
 }
 
@@ -368,10 +352,10 @@ int mirror_load(struct mirror *m, const uint8_t *buf, size_t len, struct err *er
 {
     int rc;
 
-    pthread_mutex_lock(&m->lock);
+    lock_take(&m->lock);
     rc = cloud_state_load(m->cloud, buf, len, err);
     summarise(m);
-    pthread_mutex_unlock(&m->lock);
+    lock_give(&m->lock);
     return rc;
 }
 

@@ -72,9 +72,6 @@ struct mirror_entry {
 };
 uint32_t mirror_list(struct mirror *m, struct mirror_entry *entries, uint32_t first, uint32_t cap);
 
-/* Index of a block, -1 if it was never named. */
-int64_t mirror_find(struct mirror *m, const struct cloud_name *name);
-
 /* One block on its way to a client; buffers grow to the largest block and stay. */
 struct mirror_copy {
     struct delta delta; /* op, name, revisions, arrays; epoch and codec are the caller's */

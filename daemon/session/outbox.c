@@ -4,13 +4,11 @@
 #include "daemon/session/dirty.h"
 #include "daemon/session/missing.h"
 #include "daemon/session/tracked_objects_due.h"
+#include "proto/lock.h"
 #include "proto/wire/result.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define ERRORS 8
 
 struct outbox {
     struct mirror *mirror;
@@ -30,7 +28,7 @@ struct outbox {
     char text[CONTROL_TEXT_MAX];
 
     /* under lock */
-    pthread_mutex_t lock;
+    struct lock lock;
     bool started, ready_due, clear_due, ended_due, session_closed_due, session_closed_told, broken,
         closed;
     struct control_ready ready;
@@ -39,8 +37,6 @@ struct outbox {
     /* ring [ring_cap] of results whose acks are in that one; the newest of another's frames */
     struct frame_result **results, *newest;
     int result_first, result_n;
-    struct control_error errors[ERRORS];
-    int n_errors;
     struct dirty dirty;
     bool waits;      /* for a commit that changes the cloud right now, or perhaps does */
     uint64_t marked; /* every commit up to this revision is in the set */
@@ -77,7 +73,7 @@ int outbox_new(struct outbox **outbox, struct mirror *mirror, uint32_t epoch, in
         free(o);
         return rc;
     }
-    pthread_mutex_init(&o->lock, NULL);
+    lock_init(&o->lock, LOCK_OUTBOX);
     *outbox = o;
     return 0;
 }
@@ -88,7 +84,7 @@ void outbox_free(struct outbox **outbox)
 
     if (!o)
         return;
-    pthread_mutex_destroy(&o->lock);
+    lock_destroy(&o->lock);
     delta_scratch_free(&o->scratch);
     mirror_copy_free(&o->copy);
     result_scratch_free(&o->packer);
@@ -108,7 +104,7 @@ bool outbox_mark(struct outbox *o, const uint32_t *blocks, uint32_t n, uint64_t 
 {
     bool news;
 
-    pthread_mutex_lock(&o->lock);
+    lock_take(&o->lock);
     news = o->started && (n > 0 || o->waits);
     o->waits = false;
     if (o->started) {
@@ -117,7 +113,7 @@ bool outbox_mark(struct outbox *o, const uint32_t *blocks, uint32_t n, uint64_t 
         if (revision > o->marked)
             o->marked = revision;
     }
-    pthread_mutex_unlock(&o->lock);
+    lock_give(&o->lock);
     return news;
 }
 
@@ -129,7 +125,7 @@ static void mark_missing(struct outbox *o, const struct control_reach *has)
     uint32_t n;
     mirror_summary(o->mirror, &now);
     list = missing_list(o->mirror, &n);
-    pthread_mutex_lock(&o->lock);
+    lock_take(&o->lock);
     o->broken |= !list;
     for (uint32_t i = 0; i < n; i++) {
         const struct mirror_entry *e = &list[i];
@@ -140,7 +136,7 @@ static void mark_missing(struct outbox *o, const struct control_reach *has)
     }
     if (now.revision > o->marked)
         o->marked = now.revision;
-    pthread_mutex_unlock(&o->lock);
+    lock_give(&o->lock);
     free(list);
 }
 
@@ -151,7 +147,7 @@ int outbox_start(struct outbox *o, const struct control_ready *ready,
     bool again, resumes = start->resume && start->epoch == o->epoch &&
                           start->reach.revision <= ready->revision && start->reach.revision > 0;
 
-    pthread_mutex_lock(&o->lock);
+    lock_take(&o->lock);
     again = o->started;
     if (!again) {
         o->ready = *ready;
@@ -160,13 +156,13 @@ int outbox_start(struct outbox *o, const struct control_ready *ready,
         o->started = o->ready_due = true;
         o->clear_due = !resumes;
     }
-    pthread_mutex_unlock(&o->lock);
+    lock_give(&o->lock);
     if (again)
         return err_at(err, ERR_STATE, "/op", "this client has started already");
     mark_missing(o, resumes ? &start->reach : &nothing);
-    pthread_mutex_lock(&o->lock);
+    lock_take(&o->lock);
     again = o->broken;
-    pthread_mutex_unlock(&o->lock);
+    lock_give(&o->lock);
     return again ? err_set(err, ERR_MEMORY, "no memory for the client's set of blocks") : 0;
 }
 
@@ -174,11 +170,11 @@ int outbox_admit(struct outbox *o, struct err *err)
 {
     bool room;
 
-    pthread_mutex_lock(&o->lock);
+    lock_take(&o->lock);
     room = o->in_flight + o->ack_n < o->ring_cap;
     if (room)
         o->in_flight++;
-    pthread_mutex_unlock(&o->lock);
+    lock_give(&o->lock);
     return room ? 0
                 : err_at(err, ERR_LIMIT, "flood", "%d frames without waiting for an answer",
                          o->ring_cap);
@@ -186,11 +182,11 @@ int outbox_admit(struct outbox *o, struct err *err)
 
 void outbox_ack(struct outbox *o, const struct control_ack *ack)
 {
-    pthread_mutex_lock(&o->lock);
+    lock_take(&o->lock);
     o->in_flight--;
     o->acks[(o->ack_first + o->ack_n) % o->ring_cap] = *ack;
     o->ack_n++;
-    pthread_mutex_unlock(&o->lock);
+    lock_give(&o->lock);
 }
 
 void outbox_result(struct outbox *o, struct frame_result *result, bool sender)
@@ -198,37 +194,29 @@ void outbox_result(struct outbox *o, struct frame_result *result, bool sender)
     struct frame_result **place = &o->newest, *old;
 
     results_ref(result);
-    pthread_mutex_lock(&o->lock);
+    lock_take(&o->lock);
     if (sender)
         place = &o->results[(o->result_first + o->result_n++) % o->ring_cap];
     old = *place;
     *place = result;
-    pthread_mutex_unlock(&o->lock);
+    lock_give(&o->lock);
     results_unref(old);
-}
-
-void outbox_error(struct outbox *o, const struct control_error *error)
-{
-    pthread_mutex_lock(&o->lock);
-    if (o->n_errors < ERRORS)
-        o->errors[o->n_errors++] = *error;
-    pthread_mutex_unlock(&o->lock);
 }
 
 void outbox_place(struct outbox *o, const struct places *places, uint32_t submap)
 {
-    pthread_mutex_lock(&o->lock);
+    lock_take(&o->lock);
     places_due_note(&o->places, places, submap);
-    pthread_mutex_unlock(&o->lock);
+    lock_give(&o->lock);
 }
 
 void outbox_objects(struct outbox *o, const struct control_object *all, uint64_t mask,
                     uint32_t searching)
 {
-    pthread_mutex_lock(&o->lock);
+    lock_take(&o->lock);
     o->broken |= !tracked_objects_due_note(&o->objects, all, mask);
     o->objects.searching = searching;
-    pthread_mutex_unlock(&o->lock);
+    lock_give(&o->lock);
 }
 
 void outbox_follow(struct outbox *o, struct trajectory *of, int source,
@@ -239,34 +227,34 @@ void outbox_follow(struct outbox *o, struct trajectory *of, int source,
 
 void outbox_poses(struct outbox *o, uint32_t first, uint32_t last, uint64_t revision)
 {
-    pthread_mutex_lock(&o->lock);
+    lock_take(&o->lock);
     corrections_add(&o->follow, first, last, revision);
-    pthread_mutex_unlock(&o->lock);
+    lock_give(&o->lock);
 }
 
 void outbox_end(struct outbox *o)
 {
-    pthread_mutex_lock(&o->lock);
+    lock_take(&o->lock);
     o->ended_due = true;
-    pthread_mutex_unlock(&o->lock);
+    lock_give(&o->lock);
 }
 
 void outbox_session_closed(struct outbox *o)
 {
-    pthread_mutex_lock(&o->lock);
+    lock_take(&o->lock);
     o->session_closed_due = true;
-    pthread_mutex_unlock(&o->lock);
+    lock_give(&o->lock);
 }
 
 void outbox_bye(struct outbox *o, const struct control_bye *bye, enum outbox_haste haste)
 {
-    pthread_mutex_lock(&o->lock);
+    lock_take(&o->lock);
     if (!o->bye_due)
         o->bye = *bye;
     o->bye_due = true;
     if (haste > o->haste)
         o->haste = haste;
-    pthread_mutex_unlock(&o->lock);
+    lock_give(&o->lock);
 }
 
 /* ------------------------------------------------------------------------- sending */
@@ -297,13 +285,10 @@ static bool take_control(struct outbox *o, struct control_message *m)
 {
     bool some = true;
 
-    pthread_mutex_lock(&o->lock);
+    lock_take(&o->lock);
     if (o->ready_due) {
         *m = (struct control_message){.op = CONTROL_READY, .ready = o->ready};
         o->ready_due = false;
-    } else if (o->n_errors) {
-        *m = (struct control_message){.op = CONTROL_ERROR, .error = o->errors[0]};
-        memmove(o->errors, o->errors + 1, (size_t)--o->n_errors * sizeof(o->errors[0]));
     } else if (o->ack_n && !(o->result_n && is_next_ack(o, o->results[o->result_first]))) {
         *m = (struct control_message){.op = CONTROL_ACK, .ack = o->acks[o->ack_first]};
         o->ack_first = (o->ack_first + 1) % o->ring_cap;
@@ -311,7 +296,7 @@ static bool take_control(struct outbox *o, struct control_message *m)
     } else {
         some = false;
     }
-    pthread_mutex_unlock(&o->lock);
+    lock_give(&o->lock);
     return some;
 }
 
@@ -320,7 +305,7 @@ static struct frame_result *next_result(struct outbox *o)
 {
     struct frame_result *r = NULL;
 
-    pthread_mutex_lock(&o->lock);
+    lock_take(&o->lock);
     if (o->started && !o->ready_due && !o->broken) {
         struct frame_result **first = &o->results[o->result_first];
         if (o->result_n && is_next_ack(o, *first)) {
@@ -333,7 +318,7 @@ static struct frame_result *next_result(struct outbox *o)
             o->newest = NULL;
         }
     }
-    pthread_mutex_unlock(&o->lock);
+    lock_give(&o->lock);
     return r;
 }
 
@@ -353,9 +338,9 @@ static bool take_result(struct outbox *o, const uint8_t **msg, size_t *len)
     if (rc == 0)
         rc = result_pack(o->packer, o->codec, r->msg, r->len, msg, len, NULL);
     if (rc) {
-        pthread_mutex_lock(&o->lock);
+        lock_take(&o->lock);
         o->broken = true;
-        pthread_mutex_unlock(&o->lock);
+        lock_give(&o->lock);
     }
     return rc == 0;
 }
@@ -374,26 +359,26 @@ static bool take_frame_of_blocks(struct outbox *o, const uint8_t **msg, size_t *
     struct delta d = {.op = DELTA_CLEAR};
     bool due, done;
 
-    pthread_mutex_lock(&o->lock);
+    lock_take(&o->lock);
     due = o->clear_due ||
           (o->started && !leaving(o) && !o->broken && places_due_next(&o->places, &d));
     o->clear_due = false;
-    pthread_mutex_unlock(&o->lock);
+    lock_give(&o->lock);
     if (!due)
         return false;
     done = encode(o, &d, msg, len) == 0;
-    pthread_mutex_lock(&o->lock);
+    lock_take(&o->lock);
     o->broken |= !done;
-    pthread_mutex_unlock(&o->lock);
+    lock_give(&o->lock);
     return done;
 }
 
 /* The cloud is being changed, which may take long: the client is woken when that is over. */
 static bool put_back(struct outbox *o, uint32_t index)
 {
-    pthread_mutex_lock(&o->lock);
+    lock_take(&o->lock);
     dirty_put_back(&o->dirty, index);
-    pthread_mutex_unlock(&o->lock);
+    lock_give(&o->lock);
     return false;
 }
 
@@ -406,11 +391,11 @@ static bool take_block(struct outbox *o, const uint8_t **msg, size_t *len, struc
     int rc;
 
     for (;;) {
-        pthread_mutex_lock(&o->lock);
+        lock_take(&o->lock);
         index = leaving(o) || o->broken || o->places.n ? DIRTY_NONE : dirty_pop(&o->dirty);
         o->waits = index != DIRTY_NONE;
         held = index == DIRTY_NONE ? 0 : o->dirty.held[index];
-        pthread_mutex_unlock(&o->lock);
+        lock_give(&o->lock);
         if (index == DIRTY_NONE)
             return false;
         rc = mirror_read(o->mirror, index, held, &o->copy, NULL);
@@ -420,12 +405,12 @@ static bool take_block(struct outbox *o, const uint8_t **msg, size_t *len, struc
             continue;
         if (rc == 0)
             rc = encode(o, &o->copy.delta, msg, len);
-        pthread_mutex_lock(&o->lock);
+        lock_take(&o->lock);
         if (rc == 0)
             o->dirty.held[index] = o->copy.delta.revision;
         else
             o->broken = true;
-        pthread_mutex_unlock(&o->lock);
+        lock_give(&o->lock);
         if (rc)
             return false;
         sent->blocks = 1;
@@ -441,11 +426,11 @@ static bool take_news(struct outbox *o, struct control_message *m)
     bool open, poses, things;
 
     do {
-        pthread_mutex_lock(&o->lock);
+        lock_take(&o->lock);
         open = o->started && !leaving(o) && !o->broken;
         poses = open && corrections_next(&o->follow, &part);
         things = open && !poses && tracked_objects_due_next(&o->objects, &m->objects);
-        pthread_mutex_unlock(&o->lock);
+        lock_give(&o->lock);
     } while (poses && !corrections_read(&part, &m->poses));
     m->op = poses ? CONTROL_POSES : CONTROL_OBJECTS;
     return poses || things;
@@ -456,11 +441,11 @@ static bool sync_due(struct outbox *o, uint64_t *marked)
 {
     bool due;
 
-    pthread_mutex_lock(&o->lock);
+    lock_take(&o->lock);
     *marked = o->marked;
     due = o->started && !leaving(o) && !o->broken && o->dirty.head == DIRTY_NONE &&
           (!o->synced || o->synced_revision != *marked);
-    pthread_mutex_unlock(&o->lock);
+    lock_give(&o->lock);
     return due;
 }
 
@@ -475,13 +460,13 @@ static bool take_sync(struct outbox *o, struct control_message *m)
     if (!sync_due(o, &marked))
         return false;
     mirror_summary(o->mirror, &now);
-    pthread_mutex_lock(&o->lock);
+    lock_take(&o->lock);
     valid = now.revision == marked && o->marked == marked && o->dirty.head == DIRTY_NONE;
     if (valid) {
         o->synced = true;
         o->synced_revision = marked;
     }
-    pthread_mutex_unlock(&o->lock);
+    lock_give(&o->lock);
     *m = (struct control_message){.op = CONTROL_SYNC, .sync = {now.revision, now.points, now.hash}};
     return valid;
 }
@@ -491,7 +476,7 @@ static bool take_ended(struct outbox *o, struct control_message *m)
 {
     bool some = false;
 
-    pthread_mutex_lock(&o->lock);
+    lock_take(&o->lock);
     if ((o->ended_due || o->session_closed_due) && o->synced && o->synced_revision == o->marked &&
         !leaving(o) && !o->broken && o->dirty.head == DIRTY_NONE && o->in_flight == 0 &&
         o->ack_n == 0 && !o->objects.searching && !o->objects.mask) {
@@ -501,7 +486,7 @@ static bool take_ended(struct outbox *o, struct control_message *m)
         *(o->ended_due ? &o->ended_due : &o->session_closed_due) = false;
         some = true;
     }
-    pthread_mutex_unlock(&o->lock);
+    lock_give(&o->lock);
     return some;
 }
 
@@ -518,7 +503,7 @@ static enum stream_kind take_end(struct outbox *o, struct control_message *m)
 {
     enum stream_kind kind = STREAM_NONE;
 
-    pthread_mutex_lock(&o->lock);
+    lock_take(&o->lock);
     if (o->closed) {
         kind = STREAM_CLOSE;
     } else if (o->broken) {
@@ -530,7 +515,7 @@ static enum stream_kind take_end(struct outbox *o, struct control_message *m)
         kind = STREAM_TEXT;
     }
     o->closed = kind != STREAM_NONE;
-    pthread_mutex_unlock(&o->lock);
+    lock_give(&o->lock);
     return kind;
 }
 

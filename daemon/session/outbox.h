@@ -52,8 +52,6 @@ void outbox_ack(struct outbox *o, const struct control_ack *ack);
 /* What a frame became. To the client that sent it: each one, before its ack, for which
  * outbox_ack() is called next. To others: the newest only. */
 void outbox_result(struct outbox *o, struct frame_result *result, bool sender);
-/* An error to tell; the oldest are kept when a client collects them faster than it reads. */
-void outbox_error(struct outbox *o, const struct control_error *error);
 
 /* Blocks that a commit changed, perhaps none. Commits are marked in their order. Returns whether
  * the client has to be woken: there is something for it, or it waited for the end of the commit. */

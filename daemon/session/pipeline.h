@@ -29,7 +29,7 @@ struct pipeline {
      * refused, `bad_pose`. NULL: from any. */
     bool (*takes_pose)(const struct session_options *o, const struct frame *f);
     /* Does a session that is closed run closing rounds (daemon/work/closing.h)? NULL: none does.
-     * What finish() does with one it says in job->more. */
+     * What finish() does with one it says in job->unfinished. */
     bool (*has_rounds)(const struct session_options *o);
     bool has_one_world; /* that of the first frame: frames of others are refused, `worlds` */
     bool wants_depth;   /* every frame's: clients get it without asking for it */

@@ -1,11 +1,12 @@
 #include "daemon/session/queue.h"
 
-#include <pthread.h>
+#include "proto/lock.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 struct queue {
-    pthread_mutex_t lock;
+    struct lock lock;
     int n;
     size_t slab_bytes;
     uint64_t next_rank;
@@ -30,13 +31,13 @@ size_t queue_bytes(int n_frames, size_t max_payload_bytes)
            (size_t)n_frames * (sizeof(struct queue_item) + slab_size(max_payload_bytes));
 }
 
-static void *get_plain(void *ctx, size_t bytes)
+static void *plain_get(void *ctx, size_t bytes)
 {
     (void)ctx;
     return malloc(bytes);
 }
 
-static void put_plain(void *ctx, void *memory, size_t bytes)
+static void plain_put(void *ctx, void *memory, size_t bytes)
 {
     (void)ctx;
     (void)bytes;
@@ -62,7 +63,7 @@ int queue_new(struct queue **queue, int n_frames, size_t max_payload_bytes, stru
     if (!q)
         return err_set(err, ERR_MEMORY, "no memory for a queue of frames");
     q->n = n_frames;
-    q->memory = (struct queue_memory){get_plain, put_plain, NULL};
+    q->memory = (struct queue_memory){plain_get, plain_put, NULL};
     q->slab_bytes = slab_size(max_payload_bytes);
     q->slabs = malloc((size_t)n_frames * q->slab_bytes);
     if (!q->slabs) {
@@ -72,7 +73,7 @@ int queue_new(struct queue **queue, int n_frames, size_t max_payload_bytes, stru
     }
     for (int i = 0; i < n_frames; i++)
         q->items[i].slot = i;
-    pthread_mutex_init(&q->lock, NULL);
+    lock_init(&q->lock, LOCK_QUEUE);
     *queue = q;
     return 0;
 }
@@ -93,7 +94,7 @@ void queue_free(struct queue **queue)
 
     if (!q)
         return;
-    pthread_mutex_destroy(&q->lock);
+    lock_destroy(&q->lock);
     free_pictures(q);
     free(q->slabs);
     free(q);
@@ -101,7 +102,7 @@ void queue_free(struct queue **queue)
 }
 
 /* The oldest item in a state, of one source or (-1) of any; NULL if there is none. */
-static struct queue_item *oldest_of(struct queue *q, enum queue_state state, int source)
+static struct queue_item *oldest_of(struct queue *q, int state, int source)
 {
     struct queue_item *best = NULL;
 
@@ -112,12 +113,12 @@ static struct queue_item *oldest_of(struct queue *q, enum queue_state state, int
     return best;
 }
 
-static struct queue_item *oldest(struct queue *q, enum queue_state state)
+static struct queue_item *oldest(struct queue *q, int state)
 {
     return oldest_of(q, state, -1);
 }
 
-static int count(const struct queue *q, enum queue_state state)
+static int count_of(const struct queue *q, int state)
 {
     int n = 0;
 
@@ -147,21 +148,21 @@ static bool take_picture(struct queue *q, struct queue_item *item)
 }
 
 /* Slots that a source has. */
-static int held(const struct queue *q, int source)
+static int slots_of(const struct queue *q, int source)
 {
     int n = 0;
 
     for (int i = 0; i < q->n; i++)
-        n += q->items[i].state != QUEUE_FREE && q->items[i].source == source;
+        n += q->items[i].state != FRAME_STATE_FREE && q->items[i].source == source;
     return n;
 }
 
 /* The oldest frame of a source that no thread works on. */
 static struct queue_item *oldest_idle(struct queue *q, int source)
 {
-    struct queue_item *item = oldest_of(q, QUEUE_WAITING, source);
+    struct queue_item *item = oldest_of(q, FRAME_STATE_WAITING, source);
 
-    return item ? item : oldest_of(q, QUEUE_READY, source);
+    return item ? item : oldest_of(q, FRAME_STATE_READY, source);
 }
 
 /* That of the source with the most slots that has one, if these are more than `own`. */
@@ -170,7 +171,7 @@ static struct queue_item *oldest_of_fullest(struct queue *q, int own)
     struct queue_item *best = NULL;
 
     for (int i = 0; i < q->n; i++) {
-        int n = q->items[i].state == QUEUE_FREE ? 0 : held(q, q->items[i].source);
+        int n = q->items[i].state == FRAME_STATE_FREE ? 0 : slots_of(q, q->items[i].source);
         struct queue_item *item = n > own ? oldest_idle(q, q->items[i].source) : NULL;
 
         if (!item)
@@ -184,7 +185,7 @@ static struct queue_item *oldest_of_fullest(struct queue *q, int own)
 static struct queue_item *free_slot(struct queue *q)
 {
     for (int i = 0; i < q->n; i++)
-        if (q->items[i].state == QUEUE_FREE)
+        if (q->items[i].state == FRAME_STATE_FREE)
             return &q->items[i];
     return NULL;
 }
@@ -194,14 +195,14 @@ static struct queue_item *make_room(struct queue *q, const struct queue_arrival 
                                     struct queue_dropped *dropped)
 {
     uint32_t others = a->feeders & ~(1u << a->source);
-    int n = 1 + __builtin_popcount(others), own = held(q, a->source), reserved = 0;
+    int n = 1 + __builtin_popcount(others), own = slots_of(q, a->source), reserved = 0;
     int share = q->n > n ? q->n / n : 1, reserve = share < QUEUE_RESERVE ? share : QUEUE_RESERVE;
     struct queue_item *item;
 
     for (int i = 0; i < 32; i++)
-        if (others >> i & 1 && held(q, i) < reserve)
-            reserved += reserve - held(q, i);
-    if (own < share || count(q, QUEUE_FREE) > reserved) {
+        if (others >> i & 1 && slots_of(q, i) < reserve)
+            reserved += reserve - slots_of(q, i);
+    if (own < share || count_of(q, FRAME_STATE_FREE) > reserved) {
         item = free_slot(q);
         if (item)
             return item;
@@ -254,65 +255,65 @@ int queue_push(struct queue *q, const struct queue_arrival *a, struct queue_item
     if (f->body_len > q->slab_bytes)
         return err_at(err, ERR_LIMIT, "parts", "%u bytes, at most %zu are allowed",
                       (unsigned)f->body_len, q->slab_bytes);
-    pthread_mutex_lock(&q->lock);
+    lock_take(&q->lock);
     item = make_room(q, a, dropped);
     if (item) {
-        item->state = QUEUE_FILLING;
+        frame_state_move(&item->state, dropped->any ? FRAME_EVENT_DISPLACE : FRAME_EVENT_COME);
         item->source = a->source;
     }
-    pthread_mutex_unlock(&q->lock);
+    lock_give(&q->lock);
     if (!item) {
         *dropped = (struct queue_dropped){true, f->seq, a->stream, a->source, 0, -1};
         return err_set(err, ERR_BUSY, "every frame of the queue is being worked on");
     }
     copy_in(q, item, a);
-    pthread_mutex_lock(&q->lock);
+    lock_take(&q->lock);
     item->rank = q->next_rank++;
-    item->state = QUEUE_STORING;
-    pthread_mutex_unlock(&q->lock);
+    frame_state_move(&item->state, FRAME_EVENT_COPIED);
+    lock_give(&q->lock);
     *out = item;
     return 0;
 }
 
-static void set_state(struct queue *q, struct queue_item *item, enum queue_state state)
+static void move_item(struct queue *q, struct queue_item *item, enum frame_event event)
 {
-    pthread_mutex_lock(&q->lock);
-    item->state = state;
-    pthread_mutex_unlock(&q->lock);
+    lock_take(&q->lock);
+    frame_state_move(&item->state, event);
+    lock_give(&q->lock);
 }
 
 void queue_stored(struct queue *q, struct queue_item *item)
 {
-    set_state(q, item, QUEUE_WAITING);
+    move_item(q, item, FRAME_EVENT_STORED);
 }
 
 void queue_ending(struct queue *q, struct queue_item *item)
 {
-    pthread_mutex_lock(&q->lock);
+    lock_take(&q->lock);
     give_picture(q, item);
-    item->state = QUEUE_ENDING;
-    pthread_mutex_unlock(&q->lock);
+    frame_state_move(&item->state, FRAME_EVENT_REFUSE);
+    lock_give(&q->lock);
 }
 
 static bool may_decode(const struct queue *q)
 {
-    return count(q, QUEUE_DECODING) == 0 && count(q, QUEUE_READY) < QUEUE_AHEAD &&
-           count(q, QUEUE_WAITING) > 0;
+    return count_of(q, FRAME_STATE_DECODING) == 0 && count_of(q, FRAME_STATE_READY) < QUEUE_AHEAD &&
+           count_of(q, FRAME_STATE_WAITING) > 0;
 }
 
 struct queue_item *queue_take_waiting(struct queue *q)
 {
     struct queue_item *item = NULL;
 
-    pthread_mutex_lock(&q->lock);
+    lock_take(&q->lock);
     if (may_decode(q)) {
-        item = oldest(q, QUEUE_WAITING);
+        item = oldest(q, FRAME_STATE_WAITING);
         if (q->pictures && !take_picture(q, item))
             item = NULL;
         if (item)
-            item->state = QUEUE_DECODING;
+            frame_state_move(&item->state, FRAME_EVENT_DECODE);
     }
-    pthread_mutex_unlock(&q->lock);
+    lock_give(&q->lock);
     return item;
 }
 
@@ -323,36 +324,36 @@ int queue_set_pictures(struct queue *q, struct queue_item *decoding, size_t byte
     if (!pictures)
         return err_set(err, ERR_MEMORY, "no memory for %d pictures of %zu bytes", QUEUE_PICTURES,
                        bytes);
-    pthread_mutex_lock(&q->lock);
+    lock_take(&q->lock);
     q->pictures = pictures;
     q->picture_bytes = bytes;
     take_picture(q, decoding);
-    pthread_mutex_unlock(&q->lock);
+    lock_give(&q->lock);
     return 0;
 }
 
 void queue_unset_pictures(struct queue *q, struct queue_item *decoding)
 {
-    pthread_mutex_lock(&q->lock);
+    lock_take(&q->lock);
     give_picture(q, decoding);
     free_pictures(q);
-    pthread_mutex_unlock(&q->lock);
+    lock_give(&q->lock);
 }
 
 void queue_ready(struct queue *q, struct queue_item *item)
 {
-    set_state(q, item, QUEUE_READY);
+    move_item(q, item, FRAME_EVENT_DECODED);
 }
 
 struct queue_item *queue_take_ready(struct queue *q)
 {
     struct queue_item *item;
 
-    pthread_mutex_lock(&q->lock);
-    item = oldest(q, QUEUE_READY);
+    lock_take(&q->lock);
+    item = oldest(q, FRAME_STATE_READY);
     if (item)
-        item->state = QUEUE_RUNNING;
-    pthread_mutex_unlock(&q->lock);
+        frame_state_move(&item->state, FRAME_EVENT_TAKE);
+    lock_give(&q->lock);
     return item;
 }
 
@@ -360,11 +361,11 @@ uint64_t queue_release(struct queue *q, struct queue_item *item)
 {
     uint64_t stream;
 
-    pthread_mutex_lock(&q->lock);
+    lock_take(&q->lock);
     give_picture(q, item);
-    item->state = QUEUE_FREE;
+    frame_state_move(&item->state, FRAME_EVENT_END);
     stream = item->stream;
-    pthread_mutex_unlock(&q->lock);
+    lock_give(&q->lock);
     return stream;
 }
 
@@ -372,16 +373,17 @@ bool queue_adopt(struct queue *q, int source, const struct frame *f, uint64_t st
 {
     bool found = false;
 
-    pthread_mutex_lock(&q->lock);
+    lock_take(&q->lock);
     for (int i = 0; i < q->n && !found; i++) {
         struct queue_item *item = &q->items[i];
-        if (item->state <= QUEUE_FILLING || item->source != source || item->frame.seq != f->seq ||
-            item->frame.t_capture_ns != f->t_capture_ns || item->stream == stream)
+        if (item->state <= FRAME_STATE_FILLING || item->source != source ||
+            item->frame.seq != f->seq || item->frame.t_capture_ns != f->t_capture_ns ||
+            item->stream == stream)
             continue;
         item->stream = stream;
         found = true;
     }
-    pthread_mutex_unlock(&q->lock);
+    lock_give(&q->lock);
     return found;
 }
 
@@ -389,9 +391,9 @@ bool queue_can_decode(struct queue *q)
 {
     bool can;
 
-    pthread_mutex_lock(&q->lock);
+    lock_take(&q->lock);
     can = may_decode(q);
-    pthread_mutex_unlock(&q->lock);
+    lock_give(&q->lock);
     return can;
 }
 
@@ -399,9 +401,9 @@ bool queue_has_ready(struct queue *q)
 {
     bool has;
 
-    pthread_mutex_lock(&q->lock);
-    has = oldest(q, QUEUE_READY) != NULL;
-    pthread_mutex_unlock(&q->lock);
+    lock_take(&q->lock);
+    has = oldest(q, FRAME_STATE_READY) != NULL;
+    lock_give(&q->lock);
     return has;
 }
 
@@ -409,8 +411,8 @@ int queue_used(struct queue *q)
 {
     int n;
 
-    pthread_mutex_lock(&q->lock);
-    n = q->n - count(q, QUEUE_FREE);
-    pthread_mutex_unlock(&q->lock);
+    lock_take(&q->lock);
+    n = q->n - count_of(q, FRAME_STATE_FREE);
+    lock_give(&q->lock);
     return n;
 }

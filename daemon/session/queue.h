@@ -1,9 +1,7 @@
 /*
  * queue.h - the frames of one session between its client and the device
  *
- * A frame's slot moves   free -> filling -> storing -> waiting -> decoding -> ready -> running ->
- * free, and from decoding or running to ending if its end has to be stored before it is told.
- * All slots are made with the session. What is behind a
+ * frame_state.h has the states that a frame's slot goes through. All slots are made with the session. What is behind a
  * frame's header is copied once, into its slot. The lowest free slot
  * is taken first and pages of a slot that was never used are never touched, so a small or calm
  * session costs little. Pictures are decoded at most QUEUE_AHEAD frames before the device needs
@@ -23,6 +21,7 @@
 #ifndef RECOND_DAEMON_QUEUE_H
 #define RECOND_DAEMON_QUEUE_H
 
+#include "daemon/session/frame_state.h"
 #include "daemon/session/jump.h"
 #include "gpu/gpu.h"
 #include "proto/err.h"
@@ -35,17 +34,6 @@
 #define QUEUE_RESERVE 2                  /* slots, or the share where that is less */
 #define QUEUE_AHEAD 2                    /* decoded frames that wait for the device */
 #define QUEUE_PICTURES (QUEUE_AHEAD + 1) /* and the one on it */
-
-enum queue_state {
-    QUEUE_FREE,
-    QUEUE_FILLING,
-    QUEUE_STORING,
-    QUEUE_WAITING,
-    QUEUE_DECODING,
-    QUEUE_READY,
-    QUEUE_RUNNING,
-    QUEUE_ENDING
-};
 
 /* A frame that had to make room. */
 struct queue_dropped {
@@ -98,7 +86,7 @@ struct queue_item {
     struct intrinsics second_K;
     uint8_t bad_part; /* enum frame_part_type: why the decoder refuses it; 0 = not for a part */
     /* the queue's own */
-    enum queue_state state;
+    atomic_int state; /* enum frame_state */
     uint64_t rank;
     int picture;
 };

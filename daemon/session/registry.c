@@ -1,6 +1,7 @@
 #include "daemon/session/registry.h"
 
-#include <pthread.h>
+#include "proto/lock.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +14,7 @@ struct registry_node {
 };
 
 struct registry {
-    pthread_mutex_t lock;
+    struct lock lock;
     int n;
     struct registry_node *first, *last; /* in order of rank */
     struct registry_node *buckets[BUCKETS];
@@ -26,7 +27,7 @@ int registry_new(struct registry **registry, struct err *err)
     *registry = r;
     if (!r)
         return err_set(err, ERR_MEMORY, "no memory for the registry of sessions");
-    pthread_mutex_init(&r->lock, NULL);
+    lock_init(&r->lock, LOCK_REGISTRY);
     return 0;
 }
 
@@ -34,7 +35,7 @@ void registry_free(struct registry **r)
 {
     if (!*r)
         return;
-    pthread_mutex_destroy(&(*r)->lock);
+    lock_destroy(&(*r)->lock);
     free(*r);
     *r = NULL;
 }
@@ -74,12 +75,12 @@ int registry_add(struct registry *r, struct session *s, int max, struct err *err
         return err_set(err, ERR_MEMORY, "no memory for a session");
     node->session = s;
     node->rank = session_setup(s)->rank;
-    pthread_mutex_lock(&r->lock);
+    lock_take(&r->lock);
     if (r->n >= max)
         rc = err_set(err, ERR_BUSY, "%d sessions exist, which is the limit", r->n);
     else
         insert(r, node);
-    pthread_mutex_unlock(&r->lock);
+    lock_give(&r->lock);
     if (rc)
         free(node);
     return rc;
@@ -90,12 +91,12 @@ struct session *registry_find(struct registry *r, const char *id)
     struct registry_node *node;
     struct session *s = NULL;
 
-    pthread_mutex_lock(&r->lock);
+    lock_take(&r->lock);
     for (node = *bucket(r, id); node && strcmp(session_id(node->session), id) != 0;)
         node = node->next_hashed;
     if (node)
         s = session_ref(node->session);
-    pthread_mutex_unlock(&r->lock);
+    lock_give(&r->lock);
     return s;
 }
 
@@ -103,7 +104,7 @@ struct session *registry_remove(struct registry *r, struct session *s)
 {
     struct registry_node **at = bucket(r, session_id(s)), *node;
 
-    pthread_mutex_lock(&r->lock);
+    lock_take(&r->lock);
     while (*at && (*at)->session != s)
         at = &(*at)->next_hashed;
     node = *at;
@@ -113,7 +114,7 @@ struct session *registry_remove(struct registry *r, struct session *s)
         *(node->next ? &node->next->prev : &r->last) = node->prev;
         r->n--;
     }
-    pthread_mutex_unlock(&r->lock);
+    lock_give(&r->lock);
     if (!node)
         return NULL;
     free(node);
@@ -124,13 +125,13 @@ int registry_page(struct registry *r, struct session **sessions, int cap, uint64
 {
     int n = 0;
 
-    pthread_mutex_lock(&r->lock);
+    lock_take(&r->lock);
     for (struct registry_node *node = r->first; node && n < cap; node = node->next)
         if (node->rank > *cursor)
             sessions[n++] = session_ref(node->session);
     if (n)
         *cursor = session_setup(sessions[n - 1])->rank;
-    pthread_mutex_unlock(&r->lock);
+    lock_give(&r->lock);
     return n;
 }
 
@@ -138,9 +139,9 @@ int registry_count(struct registry *r)
 {
     int n;
 
-    pthread_mutex_lock(&r->lock);
+    lock_take(&r->lock);
     n = r->n;
-    pthread_mutex_unlock(&r->lock);
+    lock_give(&r->lock);
     return n;
 }
 

@@ -1,10 +1,11 @@
 #include "daemon/session/results.h"
 
-#include <pthread.h>
+#include "proto/lock.h"
+
 #include <stdlib.h>
 
 struct results {
-    pthread_mutex_t lock;
+    struct lock lock;
     struct frame_result *unused;
 };
 
@@ -13,7 +14,7 @@ int results_new(struct results **r, struct err *err)
     *r = calloc(1, sizeof(**r));
     if (!*r)
         return err_set(err, ERR_MEMORY, "no memory for results");
-    pthread_mutex_init(&(*r)->lock, NULL);
+    lock_init(&(*r)->lock, LOCK_RESULTS);
     return 0;
 }
 
@@ -27,7 +28,7 @@ void results_free(struct results **r)
         next = at->next;
         free(at);
     }
-    pthread_mutex_destroy(&(*r)->lock);
+    lock_destroy(&(*r)->lock);
     free(*r);
     *r = NULL;
 }
@@ -36,11 +37,11 @@ struct frame_result *results_take(struct results *r, size_t cap)
 {
     struct frame_result *at;
 
-    pthread_mutex_lock(&r->lock);
+    lock_take(&r->lock);
     at = r->unused;
     if (at)
         r->unused = at->next;
-    pthread_mutex_unlock(&r->lock);
+    lock_give(&r->lock);
     if (!at || at->cap < cap) {
         free(at);
         at = malloc(sizeof(*at) + cap);
@@ -54,9 +55,9 @@ struct frame_result *results_take(struct results *r, size_t cap)
 
 struct frame_result *results_ref(struct frame_result *r)
 {
-    pthread_mutex_lock(&r->of->lock);
+    lock_take(&r->of->lock);
     r->refs++;
-    pthread_mutex_unlock(&r->of->lock);
+    lock_give(&r->of->lock);
     return r;
 }
 
@@ -64,10 +65,10 @@ void results_unref(struct frame_result *r)
 {
     if (!r)
         return;
-    pthread_mutex_lock(&r->of->lock);
+    lock_take(&r->of->lock);
     if (--r->refs == 0) {
         r->next = r->of->unused;
         r->of->unused = r;
     }
-    pthread_mutex_unlock(&r->of->lock);
+    lock_give(&r->of->lock);
 }

@@ -36,7 +36,7 @@ int session_new(struct session **session, const struct session_setup *setup, str
         return err_set(err, ERR_MEMORY, "no memory for a session");
     s->setup = *setup;
     atomic_init(&s->refs, 1);
-    pthread_mutex_init(&s->lock, NULL);
+    lock_init(&s->lock, LOCK_SESSION);
     s->changed_s = clock_unix_s();
     s->kept.net_w = setup->options.net_w;
     s->kept.net_h = setup->options.net_h;
@@ -91,7 +91,7 @@ void session_free(struct session *s)
     sources_free(&s->sources);
     free(s->preview);
     free(s->tracked);
-    pthread_mutex_destroy(&s->lock);
+    lock_destroy(&s->lock);
     free(s);
 }
 
@@ -159,158 +159,30 @@ bool session_dead(const struct session *s)
 
 void session_set_net(struct session *s, int w, int h)
 {
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     s->kept.net_w = w;
     s->kept.net_h = h;
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
 }
 
 void session_get_net(struct session *s, int *w, int *h)
 {
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     *w = s->kept.net_w;
     *h = s->kept.net_h;
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
 }
 
 void session_set_bad_pose(struct session *s, const char *what)
 {
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     s->bad_pose = what;
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
 }
 
 void session_set_fault(struct session *s, const char *why)
 {
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     snprintf(s->fault, sizeof(s->fault), "%s", why);
-    pthread_mutex_unlock(&s->lock);
-}
-
-/* ------------------------------------------------------------------------- ends */
-
-void session_close(struct session *s)
-{
-    pthread_mutex_lock(&s->lock);
-    s->closing = true;
-    pthread_mutex_unlock(&s->lock);
-}
-
-bool session_closing(struct session *s)
-{
-    bool closing;
-
-    pthread_mutex_lock(&s->lock);
-    closing = s->closing;
-    pthread_mutex_unlock(&s->lock);
-    return closing;
-}
-
-/* Under the lock. */
-static bool ending(const struct session *s)
-{
-    return s->closing && s->state != SESSION_CLOSED && s->kept.counts.queued == 0;
-}
-
-void session_set_rounds(struct session *s, bool to_come)
-{
-    pthread_mutex_lock(&s->lock);
-    s->rounds = to_come;
-    pthread_mutex_unlock(&s->lock);
-}
-
-bool session_waits_for_rounds(struct session *s)
-{
-    bool waits;
-
-    pthread_mutex_lock(&s->lock);
-    waits = ending(s) && s->rounds && !session_dead(s);
-    pthread_mutex_unlock(&s->lock);
-    return waits;
-}
-
-void session_set_bundle(struct session *s, bool to_come)
-{
-    pthread_mutex_lock(&s->lock);
-    s->bundle = to_come;
-    pthread_mutex_unlock(&s->lock);
-}
-
-bool session_waits_for_bundle(struct session *s)
-{
-    bool waits;
-
-    pthread_mutex_lock(&s->lock);
-    waits = ending(s) && !s->rounds && s->bundle && !session_dead(s);
-    pthread_mutex_unlock(&s->lock);
-    return waits;
-}
-
-bool session_settle(struct session *s)
-{
-    struct session_wakes w = {.n = 0};
-    bool closed;
-
-    pthread_mutex_lock(&s->lock);
-    closed = ending(s) && !s->recovering && ((!s->rounds && !s->bundle) || session_dead(s));
-    if (closed) {
-        s->state = SESSION_CLOSED;
-        s->changed_s = clock_unix_s();
-        for (int i = 0; i < s->n_clients; i++) {
-            outbox_session_closed(s->clients[i]->outbox);
-            w.cookies[w.n++] = s->clients[i]->cookie;
-        }
-    }
-    pthread_mutex_unlock(&s->lock);
-    session_wake(s, &w);
-    return closed;
-}
-
-void session_hurry(struct session *s)
-{
-    atomic_store(&s->hurried, true);
-}
-
-bool session_hurried(const struct session *s)
-{
-    return atomic_load(&s->hurried);
-}
-
-void session_bye(struct session *s, const struct control_bye *bye, enum outbox_haste haste)
-{
-    struct session_wakes w = {.n = 0};
-
-    pthread_mutex_lock(&s->lock);
-    for (int i = 0; i < s->n_clients; i++) {
-        outbox_bye(s->clients[i]->outbox, bye, haste);
-        w.cookies[w.n++] = s->clients[i]->cookie;
-    }
-    pthread_mutex_unlock(&s->lock);
-    session_wake(s, &w);
-}
-
-bool session_kill(struct session *s)
-{
-    const struct control_bye bye = {CONTROL_DISCONNECT, 0, "the session was deleted"};
-    bool first;
-
-    pthread_mutex_lock(&s->lock);
-    first = !atomic_exchange(&s->dead, true);
-    s->closing = true;
-    pthread_mutex_unlock(&s->lock);
-    if (first)
-        session_bye(s, &bye, OUTBOX_AT_ONCE);
-    return first;
-}
-
-bool session_expired(struct session *s, double now_s)
-{
-    bool expired;
-
-    pthread_mutex_lock(&s->lock);
-    expired = s->setup.options.retention_s >= 0 && s->n_clients == 0 && !s->recovering &&
-              !s->damaged[0] && s->kept.counts.queued == 0 &&
-              now_s - s->changed_s > s->setup.options.retention_s;
-    pthread_mutex_unlock(&s->lock);
-    return expired;
+    lock_give(&s->lock);
 }

@@ -1,7 +1,8 @@
 /* What a session tells about itself. */
-#include "daemon/session/session_internal.h"
+#include "daemon/session/session_info.h"
 
 #include "daemon/clock.h"
+#include "daemon/session/session_internal.h"
 #include "daemon/session/tenant.h"
 
 #include <stdio.h>
@@ -36,11 +37,11 @@ float session_load(struct session *s)
     bool young = clock_unix_s() - s->setup.created_s < YOUNG_S;
     float fps;
 
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     fps = frame_rate(s);
     if (s->n_used_us == 0 && young && s->state != SESSION_CLOSED && !s->fault[0])
         fps = CAMERA_FPS;
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
     return fps;
 }
 
@@ -83,20 +84,9 @@ static void fill_locked(struct session *s, struct session_info *info)
 
 void session_tell_bundle(struct session *s, const struct api_bundle *told)
 {
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     s->bundle_told = *told;
-    pthread_mutex_unlock(&s->lock);
-}
-
-int session_n_sources(struct session *s)
-{
-    struct api_source all[API_SOURCES_MAX];
-    int n;
-
-    pthread_mutex_lock(&s->lock);
-    n = sources_info(s->sources, all);
-    pthread_mutex_unlock(&s->lock);
-    return n;
+    lock_give(&s->lock);
 }
 
 void session_get_info(struct session *s, struct session_info *info)
@@ -110,9 +100,9 @@ void session_get_info(struct session *s, struct session_info *info)
     info->created_s = s->setup.created_s;
     info->epoch = s->setup.epoch;
     info->memory_bytes = s->setup.memory_bytes;
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     fill_locked(s, info);
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
     mirror_summary(s->mirror, &cloud); /* after the state: the cloud of a closed one is its last */
     info->revision = cloud.revision;
     info->points = cloud.points;
@@ -124,13 +114,13 @@ int session_keep_tokens(struct session *s, const struct api_token *tokens, int n
 {
     int rc = 0;
 
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     if (n < 0 || n > SESSION_TOKENS_MAX)
         rc = err_set(err, ERR_LIMIT, "a session has at most %d tokens", SESSION_TOKENS_MAX);
     for (int i = 0; i < n && rc == 0; i++)
         s->tokens[i] = tokens[i];
     s->n_tokens = rc ? s->n_tokens : n;
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
     return rc;
 }
 
@@ -138,10 +128,10 @@ int session_get_tokens(struct session *s, struct api_token tokens[SESSION_TOKENS
 {
     int n;
 
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     n = s->n_tokens;
     memcpy(tokens, s->tokens, sizeof(s->tokens));
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
     return n;
 }
 
@@ -152,24 +142,24 @@ void session_set_position(struct session *s, const struct frame *f)
 
     if (!part || !frame_position_get(&p, part->data))
         return;
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     s->kept.has_position = true;
     s->kept.position = p;
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
 }
 
 void session_set_preview(struct session *s, const float *depth, uint64_t seq)
 {
     size_t n;
 
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     n = (size_t)s->kept.net_w * (size_t)s->kept.net_h;
     if (!s->preview)
         s->preview = malloc(n * sizeof(*s->preview));
     if (s->preview)
         memcpy(s->preview, depth, n * sizeof(*s->preview));
     s->preview_seq = seq;
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
 }
 
 int session_get_depth(struct session *s, float *buf, size_t cap, int *w, int *h, uint64_t *seq,
@@ -178,7 +168,7 @@ int session_get_depth(struct session *s, float *buf, size_t cap, int *w, int *h,
     size_t n;
     int rc = 0;
 
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     n = (size_t)s->kept.net_w * (size_t)s->kept.net_h;
     if (!s->setup.options.preview)
         rc = err_set(err, ERR_STATE, "the session was created without preview");
@@ -193,6 +183,6 @@ int session_get_depth(struct session *s, float *buf, size_t cap, int *w, int *h,
         *h = s->kept.net_h;
         *seq = s->preview_seq;
     }
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
     return rc;
 }

@@ -2,12 +2,15 @@
 #ifndef RECOND_DAEMON_SESSION_INTERNAL_H
 #define RECOND_DAEMON_SESSION_INTERNAL_H
 
+#include "daemon/session/tracked_objects.h"
 #include "daemon/session/jump.h"
-#include "daemon/session/session.h"
+#include "daemon/session/places.h"
 #include "daemon/session/scale_told.h"
+#include "daemon/session/session_clients.h"
+#include "daemon/session/session_restart.h"
+#include "daemon/session/sources.h"
 #include "daemon/session/views_told.h"
-
-#include <pthread.h>
+#include "proto/lock.h"
 
 #define SESSION_FPS_FRAMES 128 /* used frames whose time is remembered for the frame rate */
 
@@ -31,7 +34,7 @@ struct session {
     atomic_bool dead;
     atomic_bool may_rest, resting, asked_for, hurried;
 
-    pthread_mutex_t lock; /* of all that follows */
+    struct lock lock; /* of all that follows */
     enum session_state state;
     bool closing, recovering;
     bool rounds, bundle; /* to come before it is closed, once it is to be */
@@ -52,8 +55,8 @@ struct session {
     float *preview; /* [net_h][net_w] metres, 0 = none; NULL before the first */
     uint64_t preview_seq;
     struct views_told views[API_SOURCES_MAX];
-    struct tracked_objects *tracked; /* the objects that were found; NULL: nothing is looked for */
-    uint32_t searching;              /* pictures that are searched */
+    struct tracked_objects *tracked; /* what was recognised; NULL: nothing is looked for */
+    uint32_t searching;              /* pictures that are looked at */
     const char *bad_pose;            /* what poses mean instead, NULL = as they should */
     enum api_tracks_state tracks;
     uint64_t lost_frames;
@@ -63,26 +66,30 @@ struct session {
     int n_clients;
 };
 
+/* ------------------------------------------------------------------------- session_told.c */
+
 /* Clients to wake, collected under the lock; session_wake() is called after it. */
 struct session_wakes {
     void *cookies[SESSION_VIEWERS_MAX + SESSION_FEEDERS_MAX];
     int n;
 };
 void session_wake(struct session *s, const struct session_wakes *w);
-/* Under the lock: every client is told where this submap lies. */
-void session_tell_place(struct session *s, uint32_t submap, struct session_wakes *w);
-/* Under the lock: the client is told of all tracked objects. */
-void session_tell_objects(const struct session *s, struct session_client *c);
-/* As the client's convention has its poses. */
+
+/* The rest under the lock. Clients that send frames: how many, and of which sources, bit i for
+ * source i. */
+int session_feeders(const struct session *s);
+uint32_t session_connected(const struct session *s);
+/* The state that follows from clients and rest, unless the session is closed. */
+void session_update_state(struct session *s);
+/* Of so many frames a second those of one of the clients that send. */
+float session_share(const struct session *s, double rate);
+/* The client is told how a frame ended, with the pose in its own convention, and what changed of
+ * its rate and quality. */
 void session_tell(const struct session *s, struct session_client *c, const struct control_ack *ack,
                   uint64_t now_us);
-/* Under the lock: of which sources clients are connected, bit i for source i. */
-uint32_t session_connected(const struct session *s);
-/* Under the lock: the state that follows from clients and rest, unless the session is closed. */
-void session_update_state(struct session *s);
-/* Under the lock: clients that send frames. */
-int session_feeders(const struct session *s);
-/* Under the lock: rate and quality, where they differ from what the client was told. */
-void session_add_pace(const struct session *s, struct session_client *c, struct control_ack *ack);
+/* Every client is told where this submap lies. */
+void session_tell_place(struct session *s, uint32_t submap, struct session_wakes *w);
+/* The client is told of all tracked objects. */
+void session_tell_objects(const struct session *s, struct session_client *c);
 
 #endif

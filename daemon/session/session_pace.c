@@ -1,39 +1,20 @@
 /* How fast a session's frames may come, and what its clients are told of that. */
-#include "daemon/session/session_internal.h"
+#include "daemon/session/session_pace.h"
 
 #include "daemon/clock.h"
+#include "daemon/session/session_internal.h"
 
 #define LATER_MS_MIN 20
 #define LATER_MS_MAX 5000
 
-/* Under the lock: of so many frames a second those of one of the clients that send. */
-static float share(const struct session *s, double rate)
-{
-    int n = session_feeders(s);
-
-    return (float)(rate / (n > 1 ? n : 1));
-}
-
 void session_tell_pace(struct session *s, struct session_client *c, float *rate, uint8_t *jpeg)
 {
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     c->link = pace_link_new();
-    *rate = c->told_rate = share(s, s->pace.rate);
+    *rate = c->told_rate = session_share(s, s->pace.rate);
     c->told_jpeg = c->link.jpeg;
     *jpeg = (uint8_t)c->link.jpeg;
-    pthread_mutex_unlock(&s->lock);
-}
-
-void session_add_pace(const struct session *s, struct session_client *c, struct control_ack *ack)
-{
-    float rate = share(s, s->pace.rate), most = share(s, s->pace.fps);
-
-    if (!c->started)
-        return;
-    if (pace_differs((double)rate, (double)c->told_rate, (double)most))
-        ack->rate = c->told_rate = rate;
-    if (c->link.jpeg != c->told_jpeg)
-        ack->jpeg = (uint8_t)(c->told_jpeg = c->link.jpeg);
+    lock_give(&s->lock);
 }
 
 bool session_in_time(struct session *s, struct session_client *c, uint64_t t_capture_ns)
@@ -41,11 +22,11 @@ bool session_in_time(struct session *s, struct session_client *c, uint64_t t_cap
     const struct session_options *o = &s->setup.options;
     bool taken;
 
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     pace_arrived(&c->link, t_capture_ns, clock_us(), s->kept.counts.queued - 1);
     taken = o->mode == SESSION_LOSSLESS ||
             pace_takes(&s->clocks[c->source], (double)o->fps, t_capture_ns);
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
     return taken;
 }
 
@@ -60,17 +41,16 @@ static uint32_t later_ms(const struct session *s)
 void session_later(struct session *s, struct session_client *c, uint64_t seq, bool counted)
 {
     struct session_wakes w = {.cookies = {c->cookie}, .n = 1};
-    struct control_ack ack = {.seq = seq, .status = CONTROL_LATER, .server_us = clock_us()};
+    struct control_ack ack = {.seq = seq, .status = CONTROL_LATER};
 
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     if (counted) {
         s->kept.counts.received--;
         s->kept.counts.queued--;
     }
     ack.retry_ms = later_ms(s);
-    session_add_pace(s, c, &ack);
-    outbox_ack(c->outbox, &ack);
-    pthread_mutex_unlock(&s->lock);
+    session_tell(s, c, &ack, clock_us());
+    lock_give(&s->lock);
     metrics_add(s->setup.metrics, METRICS_FRAMES_LATER, 1);
     session_wake(s, &w);
 }

@@ -1,7 +1,8 @@
 /* A session that rests on the disk, or comes back after a restart. */
-#include "daemon/session/session_internal.h"
+#include "daemon/session/session_restart.h"
 
 #include "daemon/clock.h"
+#include "daemon/session/session_internal.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -12,10 +13,10 @@ bool session_idle(struct session *s, double now_s, int suspend_s)
 {
     bool idle;
 
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     idle = suspend_s >= 0 && s->state == SESSION_IDLE && s->kept.counts.queued == 0 &&
            now_s - s->changed_s > suspend_s;
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
     return idle;
 }
 
@@ -34,9 +35,9 @@ void session_set_resting(struct session *s, bool resting)
     atomic_store(&s->resting, resting);
     if (!resting)
         atomic_store(&s->may_rest, false);
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     session_update_state(s);
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
 }
 
 bool session_resting(const struct session *s)
@@ -48,9 +49,9 @@ bool session_resting(const struct session *s)
 
 void session_save(struct session *s, struct session_saved *saved)
 {
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     *saved = s->kept;
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
 }
 
 void session_restore(struct session *s, const struct session_saved *saved)
@@ -62,9 +63,9 @@ bool session_recovering(struct session *s)
 {
     bool recovering;
 
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     recovering = s->recovering;
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
     return recovering;
 }
 
@@ -99,29 +100,29 @@ bool session_set_damaged(struct session *s, const char *what)
 {
     bool first;
 
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     first = !s->damaged[0];
     if (first)
         snprintf(s->damaged, sizeof(s->damaged), "%.*s", (int)sizeof(s->damaged) - 1, what);
     snprintf(s->fault, sizeof(s->fault), "it did not come back whole: it can be read, not fed");
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
     return first;
 }
 
 void session_unqueue(struct session *s, uint64_t n)
 {
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     s->kept.counts.received -= n;
     s->kept.counts.queued -= n;
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
 }
 
 void session_recovered(struct session *s, bool had_frames)
 {
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     s->recovering = false;
     s->state = had_frames ? SESSION_IDLE : SESSION_CREATED;
     s->changed_s = clock_unix_s();
     session_update_state(s);
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
 }

@@ -1,55 +1,9 @@
 /* A session's sources: what of sources.h needs the session's lock. */
+#include "daemon/session/session_sources.h"
+
 #include "daemon/session/session_internal.h"
 
-#include "daemon/clock.h"
-
 #include <stdio.h>
-
-uint32_t session_connected(const struct session *s)
-{
-    uint32_t connected = 0;
-
-    for (int i = 0; i < s->n_clients; i++)
-        if (s->clients[i]->started && s->clients[i]->source >= 0)
-            connected |= 1u << s->clients[i]->source;
-    return connected;
-}
-
-void session_tell(const struct session *s, struct session_client *c, const struct control_ack *end,
-                  uint64_t now_us)
-{
-    struct control_ack ack = *end;
-
-    ack.server_us = now_us;
-    session_add_pace(s, c, &ack);
-    if (ack.placed && c->convention == FRAME_POSE_OPENGL)
-        control_pose_swap_axes(ack.pose);
-    outbox_ack(c->outbox, &ack);
-}
-
-bool session_again(struct session *s, struct session_client *c, const struct frame *f, size_t bytes)
-{
-    struct session_wakes w = {.n = 0};
-    struct control_ack ack;
-    bool again;
-
-    pthread_mutex_lock(&s->lock);
-    again = sources_verdict(s->sources, c->source, f->seq, f->t_capture_ns, &ack);
-    if (again) {
-        s->kept.counts.again++;
-        s->kept.counts.bytes_in += bytes;
-        ack.again = true;
-        session_tell(s, c, &ack, clock_us());
-        w.cookies[w.n++] = c->cookie;
-    }
-    pthread_mutex_unlock(&s->lock);
-    if (!again)
-        return false;
-    metrics_add(s->setup.metrics, METRICS_FRAMES_AGAIN, 1);
-    metrics_add(s->setup.metrics, METRICS_FRAME_BYTES, bytes);
-    session_wake(s, &w);
-    return true;
-}
 
 /* Under the lock: does the frame go on where the source's last one was? One that is told of another
  * world begins anew. Worlds begin with jumps where ties can bring them together again. */
@@ -85,7 +39,7 @@ enum control_reason session_take(struct session *s, int source, const struct fra
     enum control_reason reason;
     int n_worlds;
 
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     n_worlds = sources_n_worlds(s->sources);
     reason = sources_take(s->sources, source, f->seq, f->world_epoch, step_of(s, source, f), world);
     world->connected = session_connected(s);
@@ -94,41 +48,41 @@ enum control_reason session_take(struct session *s, int source, const struct fra
         forget_jump(&s->jumps[source], f->seq);
     if (sources_n_worlds(s->sources) != n_worlds)
         session_tell_place(s, world->submap, &w);
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
     session_wake(s, &w);
     return reason;
 }
 
 void session_add_break(struct session *s, int source)
 {
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     sources_add_break(s->sources, source);
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
 }
 
 void session_untake(struct session *s, int source, uint64_t seq)
 {
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     sources_untake(s->sources, source, seq);
     forget_jump(&s->jumps[source], seq);
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
 }
 
 void session_retake(struct session *s, int source, uint64_t seq)
 {
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     sources_retake(s->sources, source, seq);
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
 }
 
 struct jump session_retrace(struct session *s, int source, const struct frame *f)
 {
     struct jump now;
 
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     (void)step_of(s, source, f);
     now = s->jumps[source].now;
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
     return now;
 }
 
@@ -140,25 +94,25 @@ void session_set_jump(struct session *s, int source, const struct jump *jump)
 void session_keep_verdict(struct session *s, int source, uint64_t t_capture_ns,
                           const struct control_ack *ack)
 {
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     sources_end(s->sources, source, t_capture_ns, ack);
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
 }
 
 void session_source_name(struct session *s, int source, char name[CONTROL_SOURCE_CAP])
 {
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     snprintf(name, CONTROL_SOURCE_CAP, "%s", sources_name(s->sources, source));
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
 }
 
 int session_save_sources(struct session *s, uint8_t *buf, size_t cap, size_t *len, struct err *err)
 {
     int rc;
 
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     rc = sources_save(s->sources, buf, cap, len, err);
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
     return rc;
 }
 
@@ -166,9 +120,9 @@ int session_load_sources(struct session *s, const uint8_t *buf, size_t len, stru
 {
     int rc;
 
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     rc = sources_load(s->sources, buf, len, err);
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
     return rc;
 }
 
@@ -176,9 +130,9 @@ int session_learn_source(struct session *s, const struct sources_record *r, stru
 {
     int rc;
 
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     rc = sources_learn(s->sources, r, err);
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
     return rc;
 }
 
@@ -188,12 +142,33 @@ void session_correct_poses(struct session *s, uint32_t first, const struct rigid
     struct session_wakes w = {.n = 0};
 
     n = trajectory_correct(s->trajectory, first, T_wc, n);
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     for (int i = 0; i < s->n_clients && n; i++)
         if (s->clients[i]->started && s->clients[i]->source >= 0) {
             outbox_poses(s->clients[i]->outbox, first, first + n, revision);
             w.cookies[w.n++] = s->clients[i]->cookie;
         }
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
     session_wake(s, &w);
+}
+
+int session_n_sources(struct session *s)
+{
+    struct api_source all[API_SOURCES_MAX];
+    int n;
+
+    lock_take(&s->lock);
+    n = sources_info(s->sources, all);
+    lock_give(&s->lock);
+    return n;
+}
+
+int session_world_before(struct session *s, uint32_t submap)
+{
+    int before;
+
+    lock_take(&s->lock);
+    before = sources_world_before(s->sources, submap);
+    lock_give(&s->lock);
+    return before;
 }

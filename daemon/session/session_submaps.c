@@ -1,4 +1,6 @@
 /* A session's submaps: which worlds they are, and where they lie. */
+#include "daemon/session/session_submaps.h"
+
 #include "daemon/session/session_internal.h"
 
 #include <string.h>
@@ -7,34 +9,26 @@ int session_submaps(struct session *s, struct api_submap *list)
 {
     int n;
 
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     n = sources_worlds(s->sources, list);
     for (int i = 0; i < n; i++) {
         list[i].placed = places_find(&s->places, list[i].submap, NULL, list[i].pose);
         list[i].tied = s->places.tied[list[i].submap];
     }
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
     return n;
-}
-
-void session_tell_place(struct session *s, uint32_t submap, struct session_wakes *w)
-{
-    for (int i = 0; i < s->n_clients; i++) {
-        outbox_place(s->clients[i]->outbox, &s->places, submap);
-        w->cookies[w->n++] = s->clients[i]->cookie;
-    }
 }
 
 int session_place_begin(struct session *s, uint32_t submap, const float pose[7], struct err *err)
 {
     int rc;
 
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     if (submap == 0 || sources_has_world(s->sources, submap))
         rc = places_tell(&s->next_places, submap, pose, err);
     else
         rc = err_set(err, ERR_NOT_FOUND, "the session has no submap %u", (unsigned)submap);
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
     return rc;
 }
 
@@ -43,36 +37,36 @@ void session_place_end(struct session *s, uint32_t submap, const float pose[7], 
     struct session_wakes w = {.n = 0};
     struct places *next = &s->next_places, *now = &s->places;
 
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     if (kept) {
         places_copy(now, next, submap);
         session_tell_place(s, submap, &w);
     } else if (memcmp(next->pose[submap], pose, sizeof(next->pose[submap])) == 0) {
         places_copy(next, now, submap); /* unless another caller's place is on its way */
     }
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
     session_wake(s, &w);
 }
 
 void session_get_next_places(struct session *s, struct places *p)
 {
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     *p = s->next_places;
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
 }
 
 void session_tie_places(struct session *s, const struct places *by_ties)
 {
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     places_tie(&s->next_places, by_ties);
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
 }
 
 void session_tell_places(struct session *s, const struct places *by_ties)
 {
     struct session_wakes w = {.n = 0};
 
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     places_tie(&s->places, by_ties);
     for (int k = 0; k < s->n_clients; k++) {
         for (uint32_t i = 0; i < API_SUBMAPS_MAX; i++)
@@ -80,30 +74,20 @@ void session_tell_places(struct session *s, const struct places *by_ties)
                 outbox_place(s->clients[k]->outbox, &s->places, i);
         w.cookies[w.n++] = s->clients[k]->cookie;
     }
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
     session_wake(s, &w);
-}
-
-int session_world_before(struct session *s, uint32_t submap)
-{
-    int before;
-
-    pthread_mutex_lock(&s->lock);
-    before = sources_world_before(s->sources, submap);
-    pthread_mutex_unlock(&s->lock);
-    return before;
 }
 
 void session_get_places(struct session *s, struct places *p)
 {
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     *p = s->places;
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
 }
 
 void session_set_places(struct session *s, const struct places *p)
 {
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     s->places = s->next_places = *p;
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
 }

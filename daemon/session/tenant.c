@@ -1,6 +1,7 @@
 #include "daemon/session/tenant.h"
 
-#include <pthread.h>
+#include "proto/lock.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +9,7 @@
 struct tenant {
     struct tenant *next; /* fixed, as the name */
     char name[API_NAME_CAP];
-    pthread_mutex_t lock; /* of all that follows */
+    struct lock lock; /* of all that follows */
     struct quota quota;
     int sessions, exports;
     uint64_t memory_bytes, disk_bytes, adding_bytes; /* adding_bytes: of the sum under way */
@@ -17,7 +18,7 @@ struct tenant {
 };
 
 struct tenants {
-    pthread_mutex_t lock; /* of the list; tenants are only ever added */
+    struct lock lock; /* of the list; tenants are only ever added */
     struct tenant *first;
 };
 
@@ -28,7 +29,7 @@ int tenant_table_new(struct tenants **tenants, struct err *err)
     *tenants = t;
     if (!t)
         return err_set(err, ERR_MEMORY, "no memory for the table of tenants");
-    pthread_mutex_init(&t->lock, NULL);
+    lock_init(&t->lock, LOCK_TENANTS);
     return 0;
 }
 
@@ -41,10 +42,10 @@ void tenant_table_free(struct tenants **tenants)
         return;
     for (struct tenant *o = t->first; o; o = next) {
         next = o->next;
-        pthread_mutex_destroy(&o->lock);
+        lock_destroy(&o->lock);
         free(o);
     }
-    pthread_mutex_destroy(&t->lock);
+    lock_destroy(&t->lock);
     free(t);
     *tenants = NULL;
 }
@@ -53,9 +54,9 @@ static struct tenant *first_of(struct tenants *t)
 {
     struct tenant *first;
 
-    pthread_mutex_lock(&t->lock);
+    lock_take(&t->lock);
     first = t->first;
-    pthread_mutex_unlock(&t->lock);
+    lock_give(&t->lock);
     return first;
 }
 
@@ -63,25 +64,25 @@ struct tenant *tenant_get(struct tenants *t, const char *name)
 {
     struct tenant *o;
 
-    pthread_mutex_lock(&t->lock);
+    lock_take(&t->lock);
     for (o = t->first; o && strcmp(o->name, name) != 0;)
         o = o->next;
     if (!o && (o = calloc(1, sizeof(*o)))) {
         snprintf(o->name, sizeof(o->name), "%s", name);
         o->quota = quota_none;
-        pthread_mutex_init(&o->lock, NULL);
+        lock_init(&o->lock, LOCK_TENANT);
         o->next = t->first;
         t->first = o;
     }
-    pthread_mutex_unlock(&t->lock);
+    lock_give(&t->lock);
     return o;
 }
 
 static void set_quota(struct tenant *o, const struct quota *quota)
 {
-    pthread_mutex_lock(&o->lock);
+    lock_take(&o->lock);
     o->quota = *quota;
-    pthread_mutex_unlock(&o->lock);
+    lock_give(&o->lock);
 }
 
 void tenant_set_all(struct tenants *t, const struct api_tenant *now, int n)
@@ -112,9 +113,9 @@ int tenant_allows(struct tenant *o, const struct session_options *asked,
 {
     struct quota q;
 
-    pthread_mutex_lock(&o->lock);
+    lock_take(&o->lock);
     q = o->quota;
-    pthread_mutex_unlock(&o->lock);
+    lock_give(&o->lock);
     if (resolved->record && !q.record)
         return err_at(err, ERR_DENIED, "/record", "record: not with the token '%s'", o->name);
     if (q.net_pixels && asked->net_w && asked->net_w * asked->net_h > q.net_pixels)
@@ -151,29 +152,29 @@ int tenant_take(struct tenant *o, uint64_t memory_bytes, struct err *err)
 {
     int rc;
 
-    pthread_mutex_lock(&o->lock);
+    lock_take(&o->lock);
     rc = over(o, memory_bytes, err);
     o->sessions += rc == 0;
     o->memory_bytes += rc == 0 ? memory_bytes : 0;
     o->refused += rc != 0;
-    pthread_mutex_unlock(&o->lock);
+    lock_give(&o->lock);
     return rc;
 }
 
 void tenant_take_back(struct tenant *o, uint64_t memory_bytes)
 {
-    pthread_mutex_lock(&o->lock);
+    lock_take(&o->lock);
     o->sessions++;
     o->memory_bytes += memory_bytes;
-    pthread_mutex_unlock(&o->lock);
+    lock_give(&o->lock);
 }
 
 void tenant_give(struct tenant *o, uint64_t memory_bytes)
 {
-    pthread_mutex_lock(&o->lock);
+    lock_take(&o->lock);
     o->sessions--;
     o->memory_bytes -= memory_bytes;
-    pthread_mutex_unlock(&o->lock);
+    lock_give(&o->lock);
 }
 
 /* ------------------------------------------------------------------------- exports, frames */
@@ -182,28 +183,28 @@ int tenant_take_export(struct tenant *o, struct err *err)
 {
     int rc = 0;
 
-    pthread_mutex_lock(&o->lock);
+    lock_take(&o->lock);
     if (o->quota.exports && o->exports >= o->quota.exports)
         rc = err_set(err, ERR_BUSY, "the token '%s' reads its %d exports", o->name,
                      o->quota.exports);
     o->exports += rc == 0;
     o->refused += rc != 0;
-    pthread_mutex_unlock(&o->lock);
+    lock_give(&o->lock);
     return rc;
 }
 
 void tenant_give_export(struct tenant *o)
 {
-    pthread_mutex_lock(&o->lock);
+    lock_take(&o->lock);
     o->exports--;
-    pthread_mutex_unlock(&o->lock);
+    lock_give(&o->lock);
 }
 
 uint64_t tenant_frame(struct tenant *o, uint64_t now_us)
 {
     uint64_t ahead_us = 0;
 
-    pthread_mutex_lock(&o->lock);
+    lock_take(&o->lock);
     o->frames++;
     if (o->quota.frames_per_s > 0) {
         if (o->due_us < now_us)
@@ -211,7 +212,7 @@ uint64_t tenant_frame(struct tenant *o, uint64_t now_us)
         o->due_us += (uint64_t)(1e6 / (double)o->quota.frames_per_s);
         ahead_us = o->due_us - now_us;
     }
-    pthread_mutex_unlock(&o->lock);
+    lock_give(&o->lock);
     return ahead_us;
 }
 
@@ -219,9 +220,9 @@ float tenant_frames_per_s(struct tenant *o)
 {
     float bound;
 
-    pthread_mutex_lock(&o->lock);
+    lock_take(&o->lock);
     bound = o->quota.frames_per_s;
-    pthread_mutex_unlock(&o->lock);
+    lock_give(&o->lock);
     return bound;
 }
 
@@ -229,26 +230,26 @@ float tenant_frames_per_s(struct tenant *o)
 
 void tenant_add_disk(struct tenant *o, uint64_t bytes)
 {
-    pthread_mutex_lock(&o->lock);
+    lock_take(&o->lock);
     o->adding_bytes += bytes;
-    pthread_mutex_unlock(&o->lock);
+    lock_give(&o->lock);
 }
 
 void tenant_begin_disk(struct tenants *t)
 {
     for (struct tenant *o = first_of(t); o; o = o->next) {
-        pthread_mutex_lock(&o->lock);
+        lock_take(&o->lock);
         o->adding_bytes = 0;
-        pthread_mutex_unlock(&o->lock);
+        lock_give(&o->lock);
     }
 }
 
 void tenant_end_disk(struct tenants *t)
 {
     for (struct tenant *o = first_of(t); o; o = o->next) {
-        pthread_mutex_lock(&o->lock);
+        lock_take(&o->lock);
         o->disk_bytes = o->adding_bytes;
-        pthread_mutex_unlock(&o->lock);
+        lock_give(&o->lock);
     }
 }
 
@@ -256,9 +257,9 @@ bool tenant_disk_full(struct tenant *o)
 {
     bool full;
 
-    pthread_mutex_lock(&o->lock);
+    lock_take(&o->lock);
     full = o->quota.disk_bytes && o->disk_bytes >= o->quota.disk_bytes;
-    pthread_mutex_unlock(&o->lock);
+    lock_give(&o->lock);
     return full;
 }
 
@@ -270,14 +271,14 @@ static uint64_t value(struct tenant *o, int which)
 {
     uint64_t values[VALUES];
 
-    pthread_mutex_lock(&o->lock);
+    lock_take(&o->lock);
     values[SESSIONS] = (uint64_t)o->sessions;
     values[MEMORY] = o->memory_bytes;
     values[DISK] = o->disk_bytes;
     values[EXPORTS] = (uint64_t)o->exports;
     values[FRAMES] = o->frames;
     values[REFUSED] = o->refused;
-    pthread_mutex_unlock(&o->lock);
+    lock_give(&o->lock);
     return values[which];
 }
 

@@ -1,9 +1,9 @@
 #include "daemon/session/trajectory.h"
 
 #include "proto/bytes.h"
+#include "proto/lock.h"
 
 #include <math.h>
-#include <pthread.h>
 #include <stdlib.h>
 
 #define MAGIC 0x4a525452u /* "RTRJ" */
@@ -14,7 +14,7 @@
 #define PIECES (TRAJECTORY_MAX / PIECE)
 
 struct trajectory {
-    pthread_mutex_t lock;
+    struct lock lock;
     uint32_t n;
     struct session_pose *pieces[PIECES];
 };
@@ -26,7 +26,7 @@ int trajectory_new(struct trajectory **trajectory, struct err *err)
     *trajectory = t;
     if (!t)
         return err_set(err, ERR_MEMORY, "no memory for a trajectory");
-    pthread_mutex_init(&t->lock, NULL);
+    lock_init(&t->lock, LOCK_TRAJECTORY);
     return 0;
 }
 
@@ -38,7 +38,7 @@ void trajectory_free(struct trajectory **trajectory)
         return;
     for (uint32_t i = 0; i < PIECES; i++)
         free(t->pieces[i]);
-    pthread_mutex_destroy(&t->lock);
+    lock_destroy(&t->lock);
     free(t);
     *trajectory = NULL;
 }
@@ -48,7 +48,7 @@ int trajectory_append(struct trajectory *t, const struct session_pose *pose, str
     struct session_pose **piece;
     int rc = 0;
 
-    pthread_mutex_lock(&t->lock);
+    lock_take(&t->lock);
     piece = &t->pieces[t->n / PIECE % PIECES];
     if (t->n == TRAJECTORY_MAX)
         rc = err_set(err, ERR_LIMIT, "a trajectory holds at most %u poses", TRAJECTORY_MAX);
@@ -56,7 +56,7 @@ int trajectory_append(struct trajectory *t, const struct session_pose *pose, str
         rc = err_set(err, ERR_MEMORY, "no memory for %d more poses", PIECE);
     else
         (*piece)[t->n++ % PIECE] = *pose;
-    pthread_mutex_unlock(&t->lock);
+    lock_give(&t->lock);
     return rc;
 }
 
@@ -64,10 +64,10 @@ int trajectory_read(struct trajectory *t, uint64_t first, struct session_pose *p
 {
     int n = 0;
 
-    pthread_mutex_lock(&t->lock);
+    lock_take(&t->lock);
     for (; n < cap && first < t->n; n++, first++)
         poses[n] = t->pieces[first / PIECE][first % PIECE];
-    pthread_mutex_unlock(&t->lock);
+    lock_give(&t->lock);
     return n;
 }
 
@@ -75,11 +75,11 @@ bool trajectory_last(struct trajectory *t, struct session_pose *pose)
 {
     bool any;
 
-    pthread_mutex_lock(&t->lock);
+    lock_take(&t->lock);
     any = t->n > 0;
     if (any)
         *pose = t->pieces[(t->n - 1) / PIECE][(t->n - 1) % PIECE];
-    pthread_mutex_unlock(&t->lock);
+    lock_give(&t->lock);
     return any;
 }
 
@@ -88,10 +88,10 @@ uint32_t trajectory_correct(struct trajectory *t, uint32_t first, const struct r
 {
     uint32_t done = 0;
 
-    pthread_mutex_lock(&t->lock);
+    lock_take(&t->lock);
     for (; done < n && first + done < t->n; done++)
         t->pieces[(first + done) / PIECE][(first + done) % PIECE].T_wc = T_wc[done];
-    pthread_mutex_unlock(&t->lock);
+    lock_give(&t->lock);
     return done;
 }
 
@@ -99,9 +99,9 @@ size_t trajectory_state_bytes(struct trajectory *t)
 {
     size_t n;
 
-    pthread_mutex_lock(&t->lock);
+    lock_take(&t->lock);
     n = t->n;
-    pthread_mutex_unlock(&t->lock);
+    lock_give(&t->lock);
     return HEAD_BYTES + n * POSE_BYTES;
 }
 
@@ -121,12 +121,12 @@ int trajectory_save(struct trajectory *t, uint8_t *buf, size_t cap, size_t *len,
 {
     struct bytes_writer w = bytes_writer(buf, cap);
 
-    pthread_mutex_lock(&t->lock);
+    lock_take(&t->lock);
     bytes_put_u32(&w, MAGIC);
     bytes_put_u32(&w, t->n);
     for (uint32_t i = 0; i < t->n && !w.bad; i++)
         put_pose(&w, &t->pieces[i / PIECE][i % PIECE]);
-    pthread_mutex_unlock(&t->lock);
+    lock_give(&t->lock);
     *len = w.bad ? 0 : w.at;
     return w.bad ? err_set(err, ERR_LIMIT, "a trajectory does not fit %zu bytes", cap) : 0;
 }
@@ -151,7 +151,7 @@ static int get_pose(struct bytes_reader *r, struct session_pose *p)
     return ok & (p->source < API_SOURCES_MAX);
 }
 
-static int load(struct trajectory *t, struct bytes_reader *r, uint32_t n, struct err *err)
+static int load_poses(struct trajectory *t, struct bytes_reader *r, uint32_t n, struct err *err)
 {
     for (uint32_t i = 0; i < n; i++) {
         struct session_pose **piece = &t->pieces[i / PIECE];
@@ -173,11 +173,11 @@ int trajectory_load(struct trajectory *t, const uint8_t *buf, size_t len, struct
 
     if (r.bad || magic != MAGIC || n > TRAJECTORY_MAX || len != HEAD_BYTES + (size_t)n * POSE_BYTES)
         return err_set(err, ERR_INPUT, "not the poses of a session, or cut short");
-    pthread_mutex_lock(&t->lock);
+    lock_take(&t->lock);
     if (t->n)
         rc = err_set(err, ERR_STATE, "poses are loaded into a new trajectory alone");
     else
-        rc = load(t, &r, n, err);
-    pthread_mutex_unlock(&t->lock);
+        rc = load_poses(t, &r, n, err);
+    lock_give(&t->lock);
     return rc;
 }

@@ -1,6 +1,9 @@
 #include "daemon/work/bundling.h"
 
 #include "daemon/log.h"
+#include "daemon/session/session_frames.h"
+#include "daemon/session/session_info.h"
+#include "daemon/session/session_sources.h"
 #include "gpu/tie/bundle.h"
 #include "gpu/tie/small.h"
 #include "proto/geom/octa.h"

@@ -2,6 +2,8 @@
 
 #include "daemon/clock.h"
 #include "daemon/session/pipeline.h"
+#include "daemon/session/session_ends.h"
+#include "daemon/session/session_sources.h"
 #include "daemon/work/loop_closure.h"
 
 #include <stdlib.h>
@@ -63,7 +65,8 @@ struct queue_item *closing_take(struct session *s)
         c->blank = make_blank(s);
     if (!c->blank)
         return NULL;
-    memset(item, 0, sizeof(*item));
+    memset(item, 0, sizeof(*item)); /* a free one */
+    frame_state_move(&item->state, FRAME_EVENT_ROUND);
     item->received_us = clock_us();
     item->source = c->source;
     item->submap = k->kept.submap;
@@ -76,7 +79,7 @@ struct queue_item *closing_take(struct session *s)
     return item;
 }
 
-static void end(struct session *s)
+static void end_closing(struct session *s)
 {
     struct session_work *k = session_work(s);
 
@@ -86,13 +89,13 @@ static void end(struct session *s)
     session_set_rounds(s, false);
 }
 
-void closing_keep(struct session *s, bool more)
+void closing_keep(struct session *s, bool unfinished)
 {
     struct closing *c = &session_work(s)->closing;
 
     store_round(s);
-    if (!more && ++c->source >= session_n_sources(s))
-        end(s);
+    if (!unfinished && ++c->source >= session_n_sources(s))
+        end_closing(s);
 }
 
 void closing_give_up(struct session *s)

@@ -26,9 +26,9 @@ void closing_restore(struct session *s, const struct store_work *kept);
 bool closing_done(struct session *s);
 /* The next round's item, which closing_keep() or closing_give_up() ends; NULL: no memory. */
 struct queue_item *closing_take(struct session *s);
-/* The round was computed; `more`: its source has keyframes that wait. frame_end_settle() is next,
- * as after closing_give_up(). */
-void closing_keep(struct session *s, bool more);
+/* The round was computed; `unfinished`: its source has keyframes that wait. frame_end_settle() is
+ * next, as after closing_give_up(). */
+void closing_keep(struct session *s, bool unfinished);
 /* There are no more rounds. */
 void closing_give_up(struct session *s);
 void closing_disown(struct session_work *k);

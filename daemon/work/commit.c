@@ -1,7 +1,6 @@
 #include "daemon/work/commit.h"
 
 #include "daemon/session/pipeline.h"
-#include "daemon/work/closing.h"
 #include "daemon/work/frame_end.h"
 #include "proto/types.h"
 
@@ -13,31 +12,28 @@ struct commit {
     struct turn_pool pool;
 };
 
-static void finish(struct job *job)
+/* The result goes into the session. Then its frame has ended, or goes to the device once more. */
+static void finish_job(struct job *job)
 {
-    struct metrics *metrics = session_setup(job->session)->metrics;
+    struct session_work *k = session_work(job->session);
     const struct gpu_item *item = &job->on_device;
     struct control_ack ack = {.status = CONTROL_USED};
 
     for (int i = 0; i < item->n_passes; i++)
-        metrics_stage(metrics, item->passes[i].name, item->passes[i].us);
-    session_setup(job->session)->kind->finish(job, &ack);
-    if (job->round) {
-        closing_keep(job->session, job->more);
-        frame_end_settle(job->session);
+        metrics_stage(k->setup->metrics, item->passes[i].name, item->passes[i].us);
+    k->setup->kind->finish(job, &ack);
+    if (job->closing_round) {
+        frame_end_round(job);
+    } else if (job->unfinished) {
+        frame_state_move(&job->item->state, FRAME_EVENT_CONTINUE);
+        k->next = job->item;
         session_work_turn_over(job->session);
-        return;
+    } else {
+        frame_end_used(job, &ack);
     }
-    if (job->more) {
-        session_work(job->session)->held = job->item;
-        session_work(job->session)->rest = true;
-        session_work_turn_over(job->session);
-        return;
-    }
-    frame_end_used(job, &ack);
 }
 
-static void serve(void *ctx, int thread, struct turn_entry *e)
+static void serve_job(void *ctx, int thread, struct turn_entry *e)
 {
     struct commit *c = ctx;
 
@@ -45,11 +41,12 @@ static void serve(void *ctx, int thread, struct turn_entry *e)
     if (!e)
         return;
     turn_done(c->pool.turns, e, false); /* before the job ends: the session may be gone then */
-    finish(CONTAINER_OF(e, struct job, turn));
+    finish_job(CONTAINER_OF(e, struct job, turn));
 }
 
 void commit_push(struct commit *c, struct job *job)
 {
+    frame_state_move(&job->item->state, FRAME_EVENT_COMPUTED);
     turn_kick(c->pool.turns, &job->turn);
 }
 
@@ -72,7 +69,7 @@ int commit_start(struct commit **commit, int threads, struct err *err)
     if (!c)
         return err_set(err, ERR_MEMORY, "no memory for the committers");
     threads = threads ? threads : commit_threads(sysconf(_SC_NPROCESSORS_ONLN));
-    rc = turn_pool_start(&c->pool, threads, "committer", serve, c, err);
+    rc = turn_pool_start(&c->pool, threads, "committer", serve_job, c, err);
     if (rc)
         commit_free(commit);
     return rc;

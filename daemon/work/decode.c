@@ -2,6 +2,7 @@
 
 #include "daemon/clock.h"
 #include "daemon/log.h"
+#include "daemon/session/session_ends.h"
 #include "daemon/work/frame_end.h"
 #include "daemon/work/parts.h"
 #include "daemon/work/worker.h"
@@ -25,34 +26,49 @@ struct decode {
     struct decode_thread threads[TURN_POOL_MAX];
 };
 
-static bool has_network(const struct session *s)
+/* A frame at a decoder, with all that a step of its way needs. */
+struct decode_step {
+    struct decode_thread *thread;
+    struct session *s;
+    struct session_work *work;
+    const struct session_options *options;
+    struct queue_item *item;
+    struct jpeg_info info;
+    int net_w, net_h; /* the network's picture; 0: the first frame decides */
+    bool is_first;    /* there was no good frame before it */
+    uint64_t start_us;
+};
+
+/* ------------------------------------------------------------------------- sizes */
+
+static bool has_network(const struct decode_step *step)
 {
-    return session_setup(s)->depth || session_setup(s)->motion;
+    return step->work->setup->depth || step->work->setup->motion;
 }
 
 /* The size that a picture is decoded to at least: `decode_scale` times what the network sees of the
  * whole picture. The image stage averages the rest unrounded (MATH.md (I1), (V25)), where a decoder
  * rounds what it shrinks to levels. Without a network it is the session's own size. */
-static void wanted_size(struct session *s, const struct jpeg_info *info,
-                        const struct queue_item *item, int *w, int *h)
+static void wanted_size(const struct decode_step *step, int *w, int *h)
 {
-    float scale = session_setup(s)->options.decode_scale;
+    const struct queue_item *item = step->item;
     struct lens_map m;
 
-    session_get_net(s, w, h);
-    if (!has_network(s))
+    *w = step->net_w;
+    *h = step->net_h;
+    if (!has_network(step))
         return;
-    m = lens_map_make(&item->frame.lens, item->K, info->width, info->height, *w, *h);
+    m = lens_map_make(&item->frame.lens, item->K, step->info.width, step->info.height, *w, *h);
     if (m.mapped) {
         *w = (int)ceilf(fminf((float)m.w * (m.K.fx / m.from.fx), (float)m.w));
         *h = (int)ceilf(fminf((float)m.h * (m.K.fy / m.from.fy), (float)m.h));
     }
-    *w = (int)((float)*w * scale);
-    *h = (int)((float)*h * scale);
+    *w = (int)((float)*w * step->options->decode_scale);
+    *h = (int)((float)*h * step->options->decode_scale);
 }
 
 /* Without a network pictures are used as they come, if they are not too large. */
-static void choose_whole(const struct jpeg_info *info, int *w, int *h)
+static void whole_size(const struct jpeg_info *info, int *w, int *h)
 {
     int part = 1;
 
@@ -63,42 +79,47 @@ static void choose_whole(const struct jpeg_info *info, int *w, int *h)
 
 /* The first frame decides the network's picture, and how much room the pictures of all have. The
  * view out of a sphere has the shape of most cameras' pictures. */
-static void choose_sizes(struct session *s, const struct jpeg_info *info,
-                         const struct queue_item *item)
+static void choose_sizes(struct decode_step *step)
 {
-    struct store_work *k = &session_work(s)->kept;
-    const struct lens *lens = &item->frame.lens;
+    struct store_work *k = &step->work->kept;
+    bool sphere = step->item->frame.lens.model == LENS_SPHERE;
     int w, h;
 
-    session_get_net(s, &w, &h);
-    if (w == 0 && !has_network(s)) {
-        choose_whole(info, &w, &h);
-        session_set_net(s, w, h);
-    } else if (w == 0) {
-        bool sphere = lens->model == LENS_SPHERE;
+    if (step->net_w == 0 && !has_network(step))
+        whole_size(&step->info, &step->net_w, &step->net_h);
+    else if (step->net_w == 0)
+        models_net_size(sphere ? 4 : step->info.width, sphere ? 3 : step->info.height,
+                        step->work->setup->multiple, &step->net_w, &step->net_h);
+    session_set_net(step->s, step->net_w, step->net_h);
+    k->jpeg_w = step->info.width;
+    k->jpeg_h = step->info.height;
+    wanted_size(step, &w, &h);
+    jpeg_scaled_size(&step->info, w, h, &k->w, &k->h);
+}
 
-        models_net_size(sphere ? 4 : info->width, sphere ? 3 : info->height,
-                        session_setup(s)->multiple, &w, &h);
-        session_set_net(s, w, h);
-    }
-    k->jpeg_w = info->width;
-    k->jpeg_h = info->height;
-    wanted_size(s, info, item, &w, &h);
-    jpeg_scaled_size(info, w, h, &k->w, &k->h);
+/* A first frame that was no good decides nothing: the next one may have another size. */
+static void undo_sizes(struct decode_step *step)
+{
+    struct store_work *k = &step->work->kept;
+
+    if (step->item->rgb)
+        queue_unset_pictures(step->work->queue, step->item);
+    k->jpeg_w = k->jpeg_h = 0;
+    session_set_net(step->s, step->options->net_w, step->options->net_h);
 }
 
 /* The size at which this picture is decoded: the one that is wanted, or the next smaller
  * ones, if that is more than the session has room for. Returns false if none is small enough. */
-static bool fit(struct session *s, const struct jpeg_info *info, struct queue_item *item)
+static bool fit_picture(const struct decode_step *step)
 {
-    const struct store_work *k = &session_work(s)->kept;
+    const struct store_work *k = &step->work->kept;
     int side = k->w > k->h ? k->w : k->h, least_w, least_h;
 
-    wanted_size(s, info, item, &least_w, &least_h);
+    wanted_size(step, &least_w, &least_h);
     for (int part = 1; part <= 8; part *= 2) {
-        int *w = &item->width, *h = &item->height;
+        int *w = &step->item->width, *h = &step->item->height;
 
-        jpeg_scaled_size(info, least_w / part, least_h / part, w, h);
+        jpeg_scaled_size(&step->info, least_w / part, least_h / part, w, h);
         if (*w <= side && *h <= side && (int64_t)*w * *h <= (int64_t)k->w * k->h)
             return true;
     }
@@ -106,9 +127,10 @@ static bool fit(struct session *s, const struct jpeg_info *info, struct queue_it
 }
 
 /* Intrinsics of the whole picture, from the frame or from the session. */
-static enum control_reason camera(const struct session *s, struct queue_item *item)
+static enum control_reason find_camera(const struct decode_step *step)
 {
-    const struct session_options *o = &session_setup(s)->options;
+    const struct session_options *o = step->options;
+    struct queue_item *item = step->item;
 
     item->K = item->frame.K;
     if (item->frame.flags & FRAME_HAS_CAMERA)
@@ -131,140 +153,95 @@ static enum control_reason scale_camera(struct queue_item *item)
                : CONTROL_BAD_FRAME;
 }
 
+/* ------------------------------------------------------------------------- pictures */
+
+/* Room for pictures and, behind each, for what comes beside it: where that begins. */
+static size_t beside_picture(const struct store_work *k)
+{
+    return parts_at((size_t)k->w * (size_t)k->h * 3);
+}
+
+static int make_room(const struct decode_step *step)
+{
+    return queue_set_pictures(step->work->queue, step->item,
+                              beside_picture(&step->work->kept) +
+                                  parts_bytes(step->options, step->net_w, step->net_h),
+                              NULL);
+}
+
 /* The file's headers alone decide whether the card or this thread decodes, so a frame gives the
  * same picture when it is decoded again after a restart. A card that fails is the exception, but
  * then the process ends. */
-static int decode_picture(struct decode_thread *t, struct session *s, const struct queue_item *item,
-                          const uint8_t *data, size_t len, const struct jpeg_info *info,
-                          uint8_t *rgb)
+static int decode_picture(const struct decode_step *step, const uint8_t *data, size_t len,
+                          const struct jpeg_info *info, uint8_t *rgb)
 {
     const struct gpu_jpeg jpeg = {.data = data,
                                   .len = len,
                                   .width = info->width,
                                   .height = info->height,
                                   .rgb = rgb,
-                                  .w = item->width,
-                                  .h = item->height};
-    struct jpeg_limits limits = t->decode->limits;
-    int64_t least = t->decode->card_pixels;
+                                  .w = step->item->width,
+                                  .h = step->item->height};
+    struct jpeg_limits limits = step->thread->decode->limits;
+    struct jpeg_decoder *decoder = step->thread->decoder;
+    int64_t least = step->thread->decode->card_pixels;
     int rc;
 
     if (info->plain && least && (int64_t)info->width * info->height >= least &&
-        worker_decode(session_work(s)->worker, &jpeg) == 0) {
-        metrics_add(session_setup(s)->metrics, METRICS_CARD_PICTURES, 1);
+        worker_decode(step->work->worker, &jpeg) == 0) {
+        metrics_add(step->work->setup->metrics, METRICS_CARD_PICTURES, 1);
         return 0;
     }
-    rc = jpeg_decode(t->decoder, jpeg.rgb, jpeg.w, jpeg.h, jpeg.data, jpeg.len, &limits, NULL);
+    rc = jpeg_decode(decoder, jpeg.rgb, jpeg.w, jpeg.h, jpeg.data, jpeg.len, &limits, NULL);
     while (rc == ERR_BUSY) { /* its verdict does not depend on what this machine does meanwhile */
         LOG_AT(LOG_WARNING, "session %s: decoding frame %llu took too long and is tried again",
-               session_id(s), (unsigned long long)item->frame.seq);
+               session_id(step->s), (unsigned long long)step->item->frame.seq);
         if (limits.deadline_ms < DECODE_MS_MAX)
             limits.deadline_ms *= 2; /* the estimate was within the bound already */
-        rc = jpeg_decode(t->decoder, jpeg.rgb, jpeg.w, jpeg.h, jpeg.data, jpeg.len, &limits, NULL);
+        rc = jpeg_decode(decoder, jpeg.rgb, jpeg.w, jpeg.h, jpeg.data, jpeg.len, &limits, NULL);
     }
     return rc;
 }
 
-/* Room for pictures and, behind each, for what comes beside it. */
-static int make_room(struct session *s, struct queue_item *item)
+static enum control_reason decode_parts(const struct decode_step *step)
 {
-    const struct store_work *k = &session_work(s)->kept;
-    size_t at = parts_at((size_t)k->w * (size_t)k->h * 3);
-    int w, h;
+    int rc = parts_decode(step->thread->parts, step->item,
+                          step->item->rgb + beside_picture(&step->work->kept), step->options,
+                          step->net_w, step->net_h, NULL);
 
-    session_get_net(s, &w, &h);
-    return queue_set_pictures(session_queue(s), item,
-                              at + parts_bytes(&session_setup(s)->options, w, h), NULL);
-}
-
-static enum control_reason decode_parts(struct decode_thread *t, struct session *s,
-                                        struct queue_item *item)
-{
-    const struct store_work *k = &session_work(s)->kept;
-    uint8_t *room = item->rgb + parts_at((size_t)k->w * (size_t)k->h * 3);
-    int w, h, rc;
-
-    session_get_net(s, &w, &h);
-    rc = parts_decode(t->parts, item, room, &session_setup(s)->options, w, h, NULL);
     return rc == 0 ? CONTROL_REASON_NONE : rc == ERR_MEMORY ? CONTROL_MEMORY : CONTROL_BAD_FRAME;
 }
 
 /* The other picture of a pair, which is of the same size, behind the first. */
-static enum control_reason decode_second(struct decode_thread *t, struct session *s,
-                                         struct queue_item *item)
+static enum control_reason decode_second(const struct decode_step *step)
 {
-    const struct store_work *k = &session_work(s)->kept;
-    const struct session_options *o = &session_setup(s)->options;
+    struct queue_item *item = step->item;
     const struct frame_part *part = frame_find(&item->frame, FRAME_COLOUR);
     struct jpeg_info info;
 
-    if (o->kind != SESSION_PANORAMA || o->baseline_m > 0)
+    if (step->options->kind != SESSION_PANORAMA || step->options->baseline_m > 0)
         return CONTROL_REASON_NONE;
     item->bad_part = FRAME_COLOUR;
     if (!part || part->codec != FRAME_JPEG || !item->frame.rig.known ||
         part->width != item->frame.width || part->height != item->frame.height)
         return CONTROL_BAD_FRAME;
-    if (jpeg_probe(&info, part->data, part->len, &t->decode->limits, NULL))
+    if (jpeg_probe(&info, part->data, part->len, &step->thread->decode->limits, NULL))
         return CONTROL_DECODE_ERROR;
     if (info.width != part->width || info.height != part->height)
         return CONTROL_BAD_FRAME;
-    item->second = item->rgb + parts_at((size_t)k->w * (size_t)k->h * 3);
+    item->second = item->rgb + beside_picture(&step->work->kept);
     item->second_K =
         intrinsics_scale(item->frame.rig.K, part->width, part->height, item->width, item->height);
-    if (decode_picture(t, s, item, part->data, part->len, &info, item->second))
+    if (decode_picture(step, part->data, part->len, &info, item->second))
         return CONTROL_DECODE_ERROR;
     item->bad_part = 0;
     return CONTROL_REASON_NONE;
 }
 
-/* CONTROL_REASON_NONE: item holds a picture. */
-static enum control_reason decode_item(struct decode_thread *t, struct session *s,
-                                       struct queue_item *item)
-{
-    const struct frame *f = &item->frame;
-    bool first = session_work(s)->kept.jpeg_w == 0;
-    enum control_reason reason;
-    struct jpeg_info info;
-
-    if (jpeg_probe(&info, f->payload, f->payload_len, &t->decode->limits, NULL))
-        return CONTROL_DECODE_ERROR;
-    if (info.width != f->width || info.height != f->height)
-        return CONTROL_BAD_FRAME;
-    reason = camera(s, item);
-    if (reason != CONTROL_REASON_NONE)
-        return reason;
-    if (first)
-        choose_sizes(s, &info, item);
-    if (!fit(s, &info, item))
-        return CONTROL_BAD_FRAME;
-    item->exif_turn = info.turn;
-    reason = scale_camera(item);
-    if (reason != CONTROL_REASON_NONE)
-        return reason;
-    if (!item->rgb && make_room(s, item))
-        return CONTROL_MEMORY;
-    reason = decode_parts(t, s, item);
-    if (reason != CONTROL_REASON_NONE)
-        return reason;
-    reason = decode_second(t, s, item);
-    if (reason != CONTROL_REASON_NONE)
-        return reason;
-    return decode_picture(t, s, item, f->payload, f->payload_len, &info, item->rgb)
-               ? CONTROL_DECODE_ERROR
-               : CONTROL_REASON_NONE;
-}
-
-/* A first frame that was no good decides nothing: the next one may have another size. */
-static void undo_first(struct session *s, struct queue_item *item)
-{
-    if (item->rgb)
-        queue_unset_pictures(session_queue(s), item);
-    session_work(s)->kept.jpeg_w = session_work(s)->kept.jpeg_h = 0;
-    session_set_net(s, session_setup(s)->options.net_w, session_setup(s)->options.net_h);
-}
+/* ------------------------------------------------------------------------- a frame */
 
 /* A session that has rested needs what its device knew. */
-static enum control_reason wake_up(struct session *s)
+static enum control_reason wake_session(struct session *s)
 {
     struct err err = {0};
 
@@ -274,45 +251,100 @@ static enum control_reason wake_up(struct session *s)
     return err.code == ERR_MEMORY ? CONTROL_MEMORY : CONTROL_STORAGE;
 }
 
-static void decode_next(struct decode_thread *t, struct session *s)
+/* What the picture's headers and the frame's say: its sizes and its camera. */
+static enum control_reason probe_frame(struct decode_step *step)
 {
-    struct queue_item *item = queue_take_waiting(session_queue(s));
-    bool first = session_work(s)->kept.jpeg_w == 0;
+    const struct frame *f = &step->item->frame;
     enum control_reason reason;
-    uint64_t start_us;
 
-    if (!item)
-        return;
-    start_us = clock_us();
-    session_work_due(s, true);
-    store_enter(s, item);
-    reason = session_hurried(s) ? CONTROL_SHUTDOWN : wake_up(s);
-    if (reason == CONTROL_REASON_NONE)
-        reason = decode_item(t, s, item);
-    item->decode_us = clock_us() - start_us;
-    metrics_observe(session_setup(s)->metrics, METRICS_DECODE, item->decode_us);
-    turn_charge(t->decode->pool.turns, &session_work(s)->decode_turn, item->decode_us);
-    if (reason == CONTROL_REASON_NONE) {
-        queue_ready(session_queue(s), item);
-        session_work_kick_device(s);
-        session_work_due(s, false);
-        return;
-    }
-    session_work_due(s, false);
-    if (first)
-        undo_first(s, item);
-    frame_end_undecoded(s, item, reason);
+    if (jpeg_probe(&step->info, f->payload, f->payload_len, &step->thread->decode->limits, NULL))
+        return CONTROL_DECODE_ERROR;
+    if (step->info.width != f->width || step->info.height != f->height)
+        return CONTROL_BAD_FRAME;
+    reason = find_camera(step);
+    if (reason != CONTROL_REASON_NONE)
+        return reason;
+    if (step->is_first)
+        choose_sizes(step);
+    if (!fit_picture(step))
+        return CONTROL_BAD_FRAME;
+    step->item->exif_turn = step->info.turn;
+    return scale_camera(step->item);
 }
 
-static void serve(void *ctx, int thread, struct turn_entry *e)
+/* CONTROL_REASON_NONE: the item holds a picture. */
+static enum control_reason decode_frame(struct decode_step *step)
 {
-    struct session *s = e ? session_work_of_decoder(e) : NULL;
-    struct decode *d = ctx;
+    const struct frame *f = &step->item->frame;
+    enum control_reason reason;
 
-    if (!s)
+    reason = session_hurried(step->s) ? CONTROL_SHUTDOWN : wake_session(step->s);
+    if (reason == CONTROL_REASON_NONE)
+        reason = probe_frame(step);
+    if (reason == CONTROL_REASON_NONE && !step->item->rgb && make_room(step))
+        reason = CONTROL_MEMORY;
+    if (reason == CONTROL_REASON_NONE)
+        reason = decode_parts(step);
+    if (reason == CONTROL_REASON_NONE)
+        reason = decode_second(step);
+    if (reason == CONTROL_REASON_NONE &&
+        decode_picture(step, f->payload, f->payload_len, &step->info, step->item->rgb))
+        reason = CONTROL_DECODE_ERROR;
+    return reason;
+}
+
+/* Takes the session's next frame. Returns false if none may be decoded now. */
+static bool step_begin(struct decode_step *step, struct decode_thread *thread, struct session *s)
+{
+    struct session_work *k = session_work(s);
+
+    *step = (struct decode_step){.thread = thread,
+                                 .s = s,
+                                 .work = k,
+                                 .options = &k->setup->options,
+                                 .item = queue_take_waiting(k->queue),
+                                 .is_first = k->kept.jpeg_w == 0,
+                                 .start_us = clock_us()};
+    if (!step->item)
+        return false;
+    session_get_net(s, &step->net_w, &step->net_h);
+    session_work_due(s, true);
+    store_enter(s, step->item);
+    return true;
+}
+
+/* Gives the frame to the device, or ends it. */
+static void step_end(struct decode_step *step, enum control_reason reason)
+{
+    struct session_work *k = step->work;
+    struct queue_item *item = step->item;
+
+    item->decode_us = clock_us() - step->start_us;
+    metrics_observe(k->setup->metrics, METRICS_DECODE, item->decode_us);
+    turn_charge(k->decode_turns, &k->decode_turn, item->decode_us);
+    if (reason == CONTROL_REASON_NONE) {
+        queue_ready(k->queue, item);
+        session_work_kick_device(step->s);
+    }
+    session_work_due(step->s, false);
+    if (reason == CONTROL_REASON_NONE)
         return;
-    if (!session_dead(s))
-        decode_next(&d->threads[thread], s);
+    if (step->is_first)
+        undo_sizes(step);
+    frame_end_undecoded(step->s, item, reason);
+}
+
+static void serve_session(void *ctx, int thread, struct turn_entry *e)
+{
+    struct decode *d = ctx;
+    struct decode_step step;
+    struct session *s;
+
+    if (!e)
+        return;
+    s = session_work_of_decoder(e);
+    if (!session_dead(s) && step_begin(&step, &d->threads[thread], s))
+        step_end(&step, decode_frame(&step));
     if (turn_done(d->pool.turns, e, !session_dead(s) && queue_can_decode(session_queue(s))))
         session_unref(s);
 }
@@ -334,7 +366,7 @@ uint64_t decode_alive_us(const struct decode *d)
     return turn_pool_alive_us(&d->pool);
 }
 
-static int cores(int n_devices)
+static int default_threads(int n_devices)
 {
     long n = sysconf(_SC_NPROCESSORS_ONLN), most = n_devices > 1 ? 8 * n_devices : 8;
 
@@ -352,7 +384,7 @@ int decode_start(struct decode **decode, int threads, int n_devices,
         return err_set(err, ERR_MEMORY, "no memory for the decoders");
     d->limits = *limits;
     d->card_pixels = card_pixels;
-    threads = threads ? threads : cores(n_devices);
+    threads = threads ? threads : default_threads(n_devices);
     for (int i = 0; i < threads && i < TURN_POOL_MAX && rc == 0; i++) {
         d->threads[i].decode = d;
         rc = jpeg_decoder_new(&d->threads[i].decoder, err);
@@ -360,7 +392,7 @@ int decode_start(struct decode **decode, int threads, int n_devices,
             rc = parts_new(&d->threads[i].parts, err);
     }
     if (rc == 0)
-        rc = turn_pool_start(&d->pool, threads, "decoder", serve, d, err);
+        rc = turn_pool_start(&d->pool, threads, "decoder", serve_session, d, err);
     if (rc)
         decode_free(decode);
     return rc;

@@ -1,6 +1,8 @@
 #include "daemon/work/depth_result.h"
 
 #include "daemon/session/pipeline.h"
+#include "daemon/session/session_frames.h"
+#include "daemon/session/session_info.h"
 #include "proto/wire/depth.h"
 
 #include <stdlib.h>
@@ -22,7 +24,7 @@ float *depth_result_room(struct job *job)
 }
 
 /* The message for clients. Returns false if there is no memory. */
-static bool tell(struct job *job, const struct rigid *T_wc)
+static bool show_depth(struct job *job, const struct rigid *T_wc)
 {
     struct session *s = job->session;
     const struct session_options *o = &session_setup(s)->options;
@@ -54,7 +56,7 @@ bool depth_result_show(struct job *job, const struct rigid *T_wc)
         return !session_setup(s)->kind->wants_depth;
     if (session_setup(s)->options.preview)
         session_set_preview(s, job->frame.depth_out, job->item->frame.seq);
-    return !session_result_wanted(s) || tell(job, T_wc);
+    return !session_result_wanted(s) || show_depth(job, T_wc);
 }
 
 size_t depth_result_bytes(const struct session_options *o)

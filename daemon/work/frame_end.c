@@ -1,5 +1,9 @@
 #include "daemon/work/frame_end.h"
 
+#include "daemon/session/session_ends.h"
+#include "daemon/session/session_frames.h"
+#include "daemon/session/session_info.h"
+#include "daemon/session/session_sources.h"
 #include "daemon/work/closing.h"
 #include "daemon/work/loop_closure.h"
 
@@ -36,7 +40,7 @@ void frame_end_told(struct session *s, struct queue_item *item, const struct con
         store_replayed(s);
 }
 
-static void refuse(struct session *s, struct queue_item *item, enum control_reason reason)
+static void end_refused(struct session *s, struct queue_item *item, enum control_reason reason)
 {
     const struct control_ack ack = {.status = reason == CONTROL_SHUTDOWN ? CONTROL_DROPPED
                                                                          : CONTROL_REFUSED,
@@ -70,7 +74,7 @@ void frame_end_displaced(struct session *s, const struct queue_dropped *d)
 void frame_end_undecoded(struct session *s, struct queue_item *item, enum control_reason reason)
 {
     store_decode_refused(s, item);
-    refuse(s, item, reason);
+    end_refused(s, item, reason);
 }
 
 void frame_end_unused(struct session *s, struct queue_item *item, enum control_reason reason,
@@ -78,7 +82,27 @@ void frame_end_unused(struct session *s, struct queue_item *item, enum control_r
 {
     store_device_refused(s, item);
     if (!session_disk(s) || !lost)
-        refuse(s, item, reason);
+        end_refused(s, item, reason);
+}
+
+void frame_end_round(struct job *job)
+{
+    struct session *s = job->session;
+
+    frame_state_move(&job->item->state, FRAME_EVENT_END);
+    closing_keep(s, job->unfinished);
+    frame_end_settle(s);
+    session_work_turn_over(s);
+}
+
+void frame_end_rounds(struct session *s)
+{
+    struct queue_item *round = &session_work(s)->closing.item;
+
+    if (round->state != FRAME_STATE_FREE) /* its device failed it */
+        frame_state_move(&round->state, FRAME_EVENT_END);
+    closing_give_up(s);
+    frame_end_settle(s);
 }
 
 void frame_end_used(struct job *job, const struct control_ack *ack)

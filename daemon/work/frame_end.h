@@ -28,6 +28,11 @@ void frame_end_unused(struct session *s, struct queue_item *item, enum control_r
 /* The session gets its turn back as well. */
 void frame_end_used(struct job *job, const struct control_ack *ack);
 
+/* A closing round was computed (closing.h): the next one may come, and the session's turn ends. */
+void frame_end_round(struct job *job);
+/* The session does without the closing rounds that are to come. */
+void frame_end_rounds(struct session *s);
+
 /* The end is on the disk, or need not be: slot free, client told. ack->seq is filled in. */
 void frame_end_told(struct session *s, struct queue_item *item, const struct control_ack *ack);
 /* A frame ended, or the session is closing: if that was all, its device state goes. */

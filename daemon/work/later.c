@@ -2,6 +2,7 @@
 
 #include "daemon/clock.h"
 #include "daemon/turn.h"
+#include "proto/lock.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +32,7 @@ struct later_task {
 struct later {
     struct lane lane[2]; /* by later_kind.is_long */
     atomic_bool stopped;
-    pthread_mutex_t lock; /* of what follows, and of the last two members of tasks */
+    struct lock lock; /* of what follows, and of the last two members of tasks */
     pthread_cond_t idle;
     struct later_task *first;
 };
@@ -40,9 +41,9 @@ struct later {
 
 static void task_hold(struct later_task *t)
 {
-    pthread_mutex_lock(&t->later->lock);
+    lock_take(&t->later->lock);
     t->n_held++;
-    pthread_mutex_unlock(&t->later->lock);
+    lock_give(&t->later->lock);
     if (t->kind->hold)
         t->kind->hold(t->ctx);
 }
@@ -59,10 +60,10 @@ static void task_let_go(struct later_task *t)
     if (t->kind->let_go)
         t->kind->let_go(t->ctx);
     if (leaving == t) {
-        pthread_mutex_lock(&l->lock);
+        lock_take(&l->lock);
         t->n_held--;
         pthread_cond_broadcast(&l->idle);
-        pthread_mutex_unlock(&l->lock);
+        lock_give(&l->lock);
     }
     leaving = outer;
 }
@@ -128,7 +129,7 @@ int later_new(struct later *l, struct later_task **task, const struct later_kind
     t->kind = kind;
     t->ctx = ctx;
     snprintf(t->owner, sizeof(t->owner), "%s", owner ? owner : "");
-    pthread_mutex_lock(&l->lock);
+    lock_take(&l->lock);
     if (atomic_load(&l->stopped))
         rc = err_set(err, ERR_BUSY, "the server is stopping");
     else if ((kind->most && count(l, kind, NULL) >= kind->most) ||
@@ -138,7 +139,7 @@ int later_new(struct later *l, struct later_task **task, const struct later_kind
         t->next = l->first;
         l->first = t;
     }
-    pthread_mutex_unlock(&l->lock);
+    lock_give(&l->lock);
     if (rc)
         free(t);
     else
@@ -150,14 +151,14 @@ int later_new(struct later *l, struct later_task **task, const struct later_kind
 static void task_settle(struct later_task *t, int own)
 {
     while (t->n_held > own)
-        pthread_cond_wait(&t->later->idle, &t->later->lock);
+        lock_wait(&t->later->lock, &t->later->idle);
 }
 
 void later_settle(struct later_task *t)
 {
-    pthread_mutex_lock(&t->later->lock);
+    lock_take(&t->later->lock);
     task_settle(t, 0);
-    pthread_mutex_unlock(&t->later->lock);
+    lock_give(&t->later->lock);
 }
 
 void later_free(struct later_task **task)
@@ -167,12 +168,12 @@ void later_free(struct later_task **task)
     if (!t)
         return;
     atomic_store(&t->cancelled, true);
-    pthread_mutex_lock(&t->later->lock);
+    lock_take(&t->later->lock);
     task_settle(t, t == leaving);
     for (at = &t->later->first; *at != t; at = &(*at)->next)
         ;
     *at = t->next;
-    pthread_mutex_unlock(&t->later->lock);
+    lock_give(&t->later->lock);
     if (t == leaving)
         leaving = NULL;
     free(t);
@@ -196,7 +197,7 @@ int later_start(struct later **later, struct err *err)
     *later = l;
     if (!l)
         return err_set(err, ERR_MEMORY, "no memory for slow work");
-    pthread_mutex_init(&l->lock, NULL);
+    lock_init(&l->lock, LOCK_LATER);
     pthread_cond_init(&l->idle, NULL);
     rc = lane_start(&l->lane[0], LATER_THREADS, err);
     if (rc == 0)
@@ -231,7 +232,7 @@ void later_close(struct later **later)
             free(l->lane[i].room[k]);
     }
     pthread_cond_destroy(&l->idle);
-    pthread_mutex_destroy(&l->lock);
+    lock_destroy(&l->lock);
     free(l);
     *later = NULL;
 }

@@ -1,6 +1,11 @@
 #include "daemon/work/loop_closure_internal.h"
 
 #include "daemon/log.h"
+#include "daemon/session/places.h"
+#include "daemon/session/session_ends.h"
+#include "daemon/session/session_info.h"
+#include "daemon/session/session_sources.h"
+#include "daemon/session/session_submaps.h"
 #include "gpu/tie/small.h"
 #include "proto/geom/pose.h"
 #include "proto/section.h"

@@ -1,7 +1,11 @@
 #include "daemon/work/object_search.h"
 
 #include "daemon/log.h"
+#include "daemon/session/session_objects.h"
+#include "daemon/session/session_restart.h"
+#include "daemon/session/sources.h"
 #include "daemon/session/tenant.h"
+#include "daemon/session/tracked_objects.h"
 #include "gpu/recognise/recogniser.h"
 #include "proto/bytes.h"
 

@@ -3,6 +3,8 @@
 #include "daemon/clock.h"
 #include "daemon/log.h"
 #include "daemon/session/scale_told.h"
+#include "daemon/session/session_frames.h"
+#include "daemon/session/session_sources.h"
 #include "daemon/work/depth_result.h"
 #include "daemon/work/object_search.h"
 #include "daemon/work/loop_closure.h"
@@ -65,14 +67,14 @@ static void open_job(struct job *job)
     const struct frame *f = &item->frame;
     bool posed = session_setup(job->session)->options.pose_source == SESSION_POSE_DEVICE;
     /* the picture before was another camera's: no motion can be learned from it */
-    bool reshaped =
-        !posed && !job->round && k->kept.shape && k->kept.shape != session_work_picture_shape(item);
+    bool reshaped = !posed && !job->closing_round && k->kept.shape &&
+                    k->kept.shape != session_work_picture_shape(item);
 
     /* a submap that was cut off goes on from the one before */
     bool goes_on = k->kept.any && item->cut && item->submap != k->kept.submap &&
                    session_world_before(job->session, item->submap) == (int)k->kept.submap;
 
-    if (job->round) {
+    if (job->closing_round) {
         open_round(job);
         return;
     }
@@ -116,14 +118,13 @@ static void finish_job(struct job *job, struct control_ack *ack)
     mirror_commit(session_mirror(s), r->submap, job->frame.changes, r->n_changes, &commit);
     metrics_observe(metrics, METRICS_COMMIT, clock_us() - start_us);
     metrics_add(metrics, METRICS_POINTS_LEFT_OUT, r->n_left_out + commit.n_left_out);
-    if (job->round) {
-        session_publish_round(s, item->source, r, &commit);
-        job->more = r->views.n_refined < r->views.n_keyframes;
+    if (!job->closing_round && trajectory_append(session_trajectory(s), &pose, NULL))
+        LOG_AT(LOG_WARNING, "session %s: no room for more poses in its trajectory", session_id(s));
+    session_publish(s, item->source, job->closing_round, r, &commit);
+    if (job->closing_round) {
+        job->unfinished = r->views.n_refined < r->views.n_keyframes;
         return;
     }
-    if (trajectory_append(session_trajectory(s), &pose, NULL))
-        LOG_AT(LOG_WARNING, "session %s: no room for more poses in its trajectory", session_id(s));
-    session_publish(s, item->source, r, &commit);
     if (job->tie)
         loop_closure_keep(job);
     if (job->search)

@@ -7,6 +7,7 @@
 
 #include "daemon/clock.h"
 #include "daemon/log.h"
+#include "daemon/session/session_frames.h"
 #include "daemon/work/session_work.h"
 #include "proto/geom/pose.h"
 
@@ -91,7 +92,7 @@ static void open_job(struct job *job)
 
     job->pair = (struct gpu_pair){
         .item = {.session = k->device},
-        .rest = job->rest,
+        .rest = job->continues,
         .eye = {{.rgb = item->rgb, .K = item->K, .lens = f->lens, .T_wc = f->T_wc},
                 {.rgb = item->second,
                  .K = item->second_K,
@@ -122,12 +123,12 @@ static void finish_job(struct job *job, struct control_ack *ack)
     mirror_commit_voxels(session_mirror(s), &volume, job->pair.changes, r->n_changes, &commit);
     metrics_observe(metrics, METRICS_COMMIT, clock_us() - start_us);
     metrics_add(metrics, METRICS_POINTS_LEFT_OUT, commit.n_left_out);
-    job->more = r->n_waiting > 0;
-    if (!job->rest && trajectory_append(session_trajectory(s), &pose, NULL))
+    job->unfinished = r->n_waiting > 0;
+    if (!job->continues && trajectory_append(session_trajectory(s), &pose, NULL))
         LOG_AT(LOG_WARNING, "session %s: no room for more poses in its trajectory", session_id(s));
-    session_publish(s, item->source, &told, &commit);
+    session_publish(s, item->source, false, &told, &commit);
     ack->status = CONTROL_USED;
-    if (r->paired == GPU_PAIRED_NONE && !job->rest)
+    if (r->paired == GPU_PAIRED_NONE && !job->continues)
         ack->reason = CONTROL_NO_MOTION;
     ack->placed = true;
     ack->revision = commit.revision;

@@ -3,7 +3,7 @@
 #include "daemon/session/options.h"
 #include "proto/geom/pose.h"
 
-static void kick(struct session *s, struct turn *turns, struct turn_entry *e)
+static void kick_turn(struct session *s, struct turn *turns, struct turn_entry *e)
 {
     session_ref(s);
     if (!turn_kick(turns, e))
@@ -14,15 +14,15 @@ void session_work_kick_decoder(struct session *s)
 {
     struct session_work *k = session_work(s);
 
-    if (queue_can_decode(session_queue(s))) /* else the thread at it now looks again when done */
-        kick(s, k->decode_turns, &k->decode_turn);
+    if (queue_can_decode(k->queue)) /* else the thread at it now looks again when done */
+        kick_turn(s, k->decode_turns, &k->decode_turn);
 }
 
 void session_work_kick_device(struct session *s)
 {
     struct session_work *k = session_work(s);
 
-    kick(s, k->device_turns, &k->device_turn);
+    kick_turn(s, k->device_turns, &k->device_turn);
 }
 
 void session_work_due(struct session *s, bool due)
@@ -30,6 +30,17 @@ void session_work_due(struct session *s, bool due)
     struct session_work *k = session_work(s);
 
     turn_due(k->device_turns, &k->device_turn, due);
+}
+
+struct queue_item *session_work_take_next(struct session_work *k)
+{
+    struct queue_item *item = k->next;
+
+    if (!item)
+        return queue_take_ready(k->queue);
+    frame_state_move(&item->state, FRAME_EVENT_TAKE);
+    k->next = NULL;
+    return item;
 }
 
 void session_work_turn_over(struct session *s)
@@ -72,7 +83,7 @@ struct session *session_work_of_device(struct turn_entry *e)
 static bool is_posed(const struct session_work *k, const struct queue_item *item)
 {
     return item->frame.flags & FRAME_HAS_POSE &&
-           session_setup(k->session)->options.pose_source != SESSION_POSE_LEARNED;
+           k->setup->options.pose_source != SESSION_POSE_LEARNED;
 }
 
 uint32_t session_work_picture_shape(const struct queue_item *item)
@@ -85,7 +96,7 @@ uint32_t session_work_picture_shape(const struct queue_item *item)
 /* By the pose, where what is up in its world has to be seen from how cameras are held. */
 static bool must_be_seen(const struct session_work *k, const struct queue_item *item)
 {
-    const struct session_options *o = &session_setup(k->session)->options;
+    const struct session_options *o = &k->setup->options;
     struct vec3 up;
 
     return o->upright == SESSION_UPRIGHT_AUTO && is_posed(k, item) &&
@@ -106,7 +117,7 @@ int session_work_see(const struct session_work *k, const struct queue_item *item
 
 int session_work_picture_turn(const struct session_work *k, const struct queue_item *item)
 {
-    const struct session_options *o = &session_setup(k->session)->options;
+    const struct session_options *o = &k->setup->options;
     const struct frame *f = &item->frame;
     const struct rigid here = rigid_identity();
     int last = k->kept.any ? k->kept.turn : -1;
@@ -130,7 +141,7 @@ int session_work_picture_turn(const struct session_work *k, const struct queue_i
 void session_work_put_inertial(const struct session_work *k, const struct queue_item *item,
                                struct gpu_frame *f)
 {
-    const struct session_options *o = &session_setup(k->session)->options;
+    const struct session_options *o = &k->setup->options;
     struct session_pose last;
     struct vec3 up;
 

@@ -35,9 +35,9 @@ struct job {
     };
     bool tie;               /* it is kept as a keyframe (loop_closure.h) */
     bool search;            /* objects are looked for in its depth (object_search.h) */
-    bool rest;              /* once more on the device, for what its result had no room for */
-    bool more;              /* finish() says: there is such a rest, or another round */
-    bool round;             /* no frame: a closing round (closing.h) */
+    bool continues;         /* it was on the device, and goes there for the rest of its result */
+    bool unfinished;        /* finish() says: it has to go once more, or there is another round */
+    bool closing_round;     /* no frame (closing.h) */
     struct turn_entry turn; /* commit.h */
 };
 
@@ -60,6 +60,8 @@ struct closing {
 
 struct session_work {
     struct session *session;
+    const struct session_setup *setup; /* the session's, as its queue */
+    struct queue *queue;
     struct worker *worker;
     const struct session_work_ops *ops;
     struct turn *decode_turns, *device_turns;
@@ -71,11 +73,8 @@ struct session_work {
     struct store_work kept;      /* jpeg_w is 0 before the first good frame */
     struct gpu_session *device;  /* NULL before the first frame and after it was retired */
     struct gpu_session *leaving; /* what it was, until it is given back: worker_make.c */
-    /* was taken for the device and waits until that takes sideways pictures; `rest`: it was there
-     * and goes once more, before all else (job.rest) */
-    struct queue_item *held;
-    bool rest;
-    float *depth; /* [net_h][net_w]; NULL before the first frame whose depth is wanted */
+    struct queue_item *next; /* HELD or UNFINISHED: it goes before all else; NULL: the queue's */
+    float *depth;            /* [net_h][net_w]; NULL before the first frame whose depth is wanted */
     struct loop_closure *loops;   /* loop_closure.h */
     struct object_search *search; /* object_search.h */
     struct closing closing;
@@ -90,6 +89,9 @@ void session_work_kick_device(struct session *s);
 void session_work_due(struct session *s, bool due);
 /* The session's job has ended; its next turn may come. By the thread that ended it. */
 void session_work_turn_over(struct session *s);
+/* The frame that goes to the device next, taken; NULL if there is none. The worker's thread, and
+ * while device state is made, the thread that makes it. */
+struct queue_item *session_work_take_next(struct session_work *k);
 /* The session needs its device state no more, if store_may_rest() agrees. Before the last reference
  * goes, each session that ran must have been retired. Any thread. */
 void session_work_retire(struct session *s);

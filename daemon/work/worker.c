@@ -1,18 +1,21 @@
-#include "daemon/work/worker_internal.h"
+#include "daemon/work/worker.h"
 
 #include "daemon/clock.h"
 #include "daemon/log.h"
 #include "daemon/disk/store.h"
+#include "daemon/session/session_ends.h"
 #include "daemon/work/closing.h"
 #include "daemon/work/frame_end.h"
 #include "daemon/work/loop_closure.h"
 #include "daemon/work/object_search.h"
+#include "daemon/work/worker_batch.h"
+#include "daemon/work/worker_make.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define LOOK_US 1000000 /* how often the device's state is looked at */
+#define NOTE_US 1000000 /* how often the device's share of time is noted */
 
 /* Frames of a batch where the operator does not say: a device takes them together, a processor one
  * after the other, and the first waits for the last. */
@@ -22,11 +25,11 @@
 /* ------------------------------------------------------------------------- the thread */
 
 /* Takes the next session whose job is done out of the list; NULL if there is none. */
-static struct session *pop_retired(struct worker *w)
+static struct session_work *pop_retired(struct worker *w)
 {
     struct session_work **at = &w->retired, *k;
 
-    pthread_mutex_lock(&w->lock);
+    lock_take(&w->lock);
     while (*at && (*at)->working)
         at = &(*at)->next_retired;
     k = *at;
@@ -34,34 +37,34 @@ static struct session *pop_retired(struct worker *w)
         *at = k->next_retired;
         k->retiring = false;
     }
-    pthread_mutex_unlock(&w->lock);
-    return k ? k->session : NULL;
+    lock_give(&w->lock);
+    return k;
 }
 
 static void free_retired(struct worker *w)
 {
-    struct session *s;
+    struct session_work *k;
 
-    while ((s = pop_retired(w)))
-        if (session_work(s)->device && store_may_rest(s) && !session_waits_for_rounds(s))
-            worker_make_leave(w, s);
+    while ((k = pop_retired(w)))
+        if (k->device && store_may_rest(k->session) && !session_waits_for_rounds(k->session))
+            worker_make_leave(w, k);
         else
-            session_unref(s);
+            session_unref(k->session);
 }
 
 /* The share of the time gone by that the device computed, for worker_get_device(). */
-static void look(struct worker *w)
+static void note_busy(struct worker *w)
 {
     uint64_t now_us = clock_us();
     double busy;
 
-    if (now_us - w->looked_us < LOOK_US)
+    if (now_us - w->noted_us < NOTE_US)
         return;
-    busy = w->busy_us / (double)(now_us - w->looked_us);
-    pthread_mutex_lock(&w->lock);
+    busy = w->busy_us / (double)(now_us - w->noted_us);
+    lock_take(&w->lock);
     w->busy = busy < 1.0 ? (float)busy : 1.0f;
-    pthread_mutex_unlock(&w->lock);
-    w->looked_us = now_us;
+    lock_give(&w->lock);
+    w->noted_us = now_us;
     w->busy_us = 0;
 }
 
@@ -86,16 +89,16 @@ static int open_device(struct worker *w)
         w->policy.most = strcmp(info.backend, "cpu") ? BATCH_DEVICE : BATCH_PROCESSOR;
     w->policy.wait_us = (uint32_t)w->config.batch_wait_us;
     turn_set_apart(w->turns, strcmp(info.backend, "cpu") == 0);
-    pthread_mutex_lock(&w->lock);
+    lock_take(&w->lock);
     w->info = info;
     w->open_error = err;
     w->state = rc;
     pthread_cond_broadcast(&w->changed);
-    pthread_mutex_unlock(&w->lock);
+    lock_give(&w->lock);
     return rc;
 }
 
-static void serve(struct worker *w)
+static void serve_turns(struct worker *w)
 {
     struct turn_entry *entries[GPU_BATCH_MAX];
     int n;
@@ -109,7 +112,7 @@ static void serve(struct worker *w)
         while (w->n_batches == GPU_BATCHES ||
                (w->n_batches && worker_batch_due_us(w) <= clock_us()))
             worker_batch_wait(w);
-        look(w);
+        note_busy(w);
     }
     while (w->n_left) {
         worker_batch_begin(w, entries, 0);
@@ -122,19 +125,19 @@ static void serve(struct worker *w)
  * device, too, so it is closed only when worker_free() asks for it. */
 static void wind_up(struct worker *w)
 {
-    pthread_mutex_lock(&w->lock);
+    lock_take(&w->lock);
     while (w->n_working)
-        pthread_cond_wait(&w->changed, &w->lock);
-    pthread_mutex_unlock(&w->lock);
+        lock_wait(&w->lock, &w->changed);
+    lock_give(&w->lock);
     free_retired(w);
-    pthread_mutex_lock(&w->lock);
+    lock_take(&w->lock);
     while (w->make.n_leaving)
-        pthread_cond_wait(&w->changed, &w->lock);
+        lock_wait(&w->lock, &w->changed);
     w->served = true;
     pthread_cond_broadcast(&w->changed);
     while (!w->ending)
-        pthread_cond_wait(&w->changed, &w->lock);
-    pthread_mutex_unlock(&w->lock);
+        lock_wait(&w->lock, &w->changed);
+    lock_give(&w->lock);
     free_retired(w);
     worker_make_stop(w);
     if (w->config.store)
@@ -150,59 +153,62 @@ static void *worker_thread(void *arg)
     pthread_setname_np(pthread_self(), "worker");
     if (open_device(w))
         return NULL;
-    serve(w);
+    serve_turns(w);
     wind_up(w);
     return NULL;
 }
 
 /* ------------------------------------------------------------------------- others' side */
 
-static void retire(struct session *s)
+static void retire_session(struct session *s)
 {
     struct session_work *k = session_work(s);
     struct worker *w = k->worker;
     bool listed;
 
     session_ref(s);
-    pthread_mutex_lock(&w->lock);
+    lock_take(&w->lock);
     listed = k->retiring;
     if (!listed) {
         k->retiring = true;
         k->next_retired = w->retired;
         w->retired = k;
     }
-    pthread_mutex_unlock(&w->lock);
+    lock_give(&w->lock);
     if (listed)
         session_unref(s);
     turn_poke(w->turns);
 }
 
-static void *get_memory(void *worker, size_t bytes)
+static void *host_get(void *worker, size_t bytes)
 {
     return gpu_host_get(((struct worker *)worker)->gpu, bytes);
 }
 
-static void put_memory(void *worker, void *memory, size_t bytes)
+static void host_put(void *worker, void *memory, size_t bytes)
 {
     gpu_host_put(((struct worker *)worker)->gpu, memory, bytes);
 }
 
 int worker_adopt(struct worker *w, struct session *s, struct turn *decode_turns, struct err *err)
 {
-    static const struct session_work_ops ops = {worker_turn_over, retire, frame_end_settle};
+    static const struct session_work_ops ops = {worker_batch_turn_over, retire_session,
+                                                frame_end_settle};
     /* pictures lie where the session's device reads them fast */
-    const struct queue_memory memory = {get_memory, put_memory, w};
+    const struct queue_memory memory = {host_get, host_put, w};
     struct session_work *k = calloc(1, sizeof(*k));
     int rc;
 
     if (!k)
         return err_set(err, ERR_MEMORY, "no memory for a session");
     k->session = s;
+    k->setup = session_setup(s);
+    k->queue = session_queue(s);
     k->worker = w;
     k->ops = &ops;
     k->decode_turns = decode_turns;
     k->device_turns = w->turns;
-    queue_set_memory(session_queue(s), &memory);
+    queue_set_memory(k->queue, &memory);
     session_set_work(s, k);
     rc = loop_closure_adopt(w->config.later, s, &k->loops, err);
     if (rc == 0)
@@ -229,8 +235,8 @@ void worker_disown(struct session *s)
     session_set_work(s, NULL);
 }
 
-static int fits(unsigned long long bytes, unsigned long long used, unsigned long long limit,
-                struct err *err)
+static int budget_fits(unsigned long long bytes, unsigned long long used, unsigned long long limit,
+                       struct err *err)
 {
     if (bytes <= limit && used <= limit - bytes)
         return 0;
@@ -240,7 +246,7 @@ static int fits(unsigned long long bytes, unsigned long long used, unsigned long
 
 int worker_budget_has(struct worker *w, uint64_t bytes, struct err *err)
 {
-    return fits(bytes, atomic_load(&w->budget.used), atomic_load(&w->budget.limit), err);
+    return budget_fits(bytes, atomic_load(&w->budget.used), atomic_load(&w->budget.limit), err);
 }
 
 int worker_budget_take(struct worker *w, uint64_t bytes, struct err *err)
@@ -250,7 +256,7 @@ int worker_budget_take(struct worker *w, uint64_t bytes, struct err *err)
     int rc;
 
     do {
-        rc = fits(bytes, used, atomic_load(&b->limit), err);
+        rc = budget_fits(bytes, used, atomic_load(&b->limit), err);
         if (rc)
             return rc;
     } while (!atomic_compare_exchange_weak(&b->used, &used, used + bytes));
@@ -304,7 +310,7 @@ uint64_t worker_net_pixels(struct worker *w, uint64_t configured)
 void worker_get_device(struct worker *w, struct api_device *d)
 {
     memset(d, 0, sizeof(*d));
-    pthread_mutex_lock(&w->lock);
+    lock_take(&w->lock);
     snprintf(d->name, sizeof(d->name), "%s", w->info.device);
     snprintf(d->backend, sizeof(d->backend), "%s", w->info.backend);
     snprintf(d->model, sizeof(d->model), "%s", w->info.model);
@@ -315,7 +321,7 @@ void worker_get_device(struct worker *w, struct api_device *d)
     d->temperature_c = w->info.temperature_c;
     d->jpeg_engines = (uint32_t)w->info.jpeg_engines;
     d->busy = w->busy;
-    pthread_mutex_unlock(&w->lock);
+    lock_give(&w->lock);
     d->memory_budget_bytes = atomic_load(&w->budget.limit);
     d->frames = atomic_load(&w->frames);
     d->errors = atomic_load(&w->errors);
@@ -335,10 +341,10 @@ int worker_start(struct worker **worker, const struct worker_config *config, str
     snprintf(w->cache_path, sizeof(w->cache_path), "%s", config->cache_path);
     w->config.cache_path = w->cache_path;
     w->state = 1;
-    w->looked_us = clock_us();
-    atomic_init(&w->alive_us, w->looked_us);
-    atomic_init(&w->make.alive_us, w->looked_us);
-    pthread_mutex_init(&w->lock, NULL);
+    w->noted_us = clock_us();
+    atomic_init(&w->alive_us, w->noted_us);
+    atomic_init(&w->make.alive_us, w->noted_us);
+    lock_init(&w->lock, LOCK_WORKER);
     pthread_cond_init(&w->changed, NULL);
     rc = turn_new(&w->turns, err);
     if (rc == 0 && pthread_create(&w->thread, NULL, worker_thread, w))
@@ -348,13 +354,13 @@ int worker_start(struct worker **worker, const struct worker_config *config, str
         free(w);
         return rc;
     }
-    pthread_mutex_lock(&w->lock);
+    lock_take(&w->lock);
     while (w->state == 1)
-        pthread_cond_wait(&w->changed, &w->lock);
+        lock_wait(&w->lock, &w->changed);
     rc = w->state;
     if (rc && err)
         *err = w->open_error;
-    pthread_mutex_unlock(&w->lock);
+    lock_give(&w->lock);
     *worker = w;
     if (rc)
         worker_free(worker);
@@ -369,10 +375,10 @@ void worker_stop(struct worker *w)
         return;
     w->stopped = true;
     turn_close(w->turns);
-    pthread_mutex_lock(&w->lock);
+    lock_take(&w->lock);
     while (w->state == 0 && !w->served)
-        pthread_cond_wait(&w->changed, &w->lock);
-    pthread_mutex_unlock(&w->lock);
+        lock_wait(&w->lock, &w->changed);
+    lock_give(&w->lock);
     while ((e = turn_drop(w->turns)))
         session_unref(session_work_of_device(e));
 }
@@ -384,15 +390,15 @@ void worker_free(struct worker **worker)
     if (!w)
         return;
     worker_stop(w);
-    pthread_mutex_lock(&w->lock);
+    lock_take(&w->lock);
     w->ending = true;
     pthread_cond_broadcast(&w->changed);
-    pthread_mutex_unlock(&w->lock);
+    lock_give(&w->lock);
     pthread_join(w->thread, NULL);
     free_retired(w);
     turn_free(&w->turns);
     pthread_cond_destroy(&w->changed);
-    pthread_mutex_destroy(&w->lock);
+    lock_destroy(&w->lock);
     free(w);
     *worker = NULL;
 }

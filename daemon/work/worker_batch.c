@@ -1,144 +1,138 @@
-/* Batches: what the worker's thread does with frames (worker.h). */
-#include "daemon/work/worker_internal.h"
+#include "daemon/work/worker_batch.h"
 
 #include "daemon/clock.h"
 #include "daemon/log.h"
+#include "daemon/session/session_ends.h"
 #include "daemon/work/closing.h"
 #include "daemon/work/commit.h"
 #include "daemon/work/frame_end.h"
 #include "daemon/work/object_search.h"
+#include "daemon/work/worker_make.h"
 
 #include <string.h>
 
-/* ------------------------------------------------------------------------- jobs */
+/* ------------------------------------------------------------------------- a session's turn */
 
-static void end_rounds(struct session *s)
-{
-    closing_give_up(s);
-    frame_end_settle(s);
-}
+/* What a session's turn at the device is for. */
+enum step {
+    STEP_NONE, /* nothing for now: it is over */
+    STEP_MAKE, /* the thread that makes sessions has to see to its device state (worker_make.c) */
+    STEP_JOB   /* its job goes into the batch */
+};
 
-static void set_working(struct worker *w, struct session *s)
+static void set_working(struct worker *w, struct session_work *k)
 {
-    pthread_mutex_lock(&w->lock);
-    session_work(s)->working = true;
+    lock_take(&w->lock);
+    k->working = true;
     w->n_working++;
-    pthread_mutex_unlock(&w->lock);
+    lock_give(&w->lock);
 }
 
 /* Does its next frame wait until fewer of its pictures are to be looked at? Not where frames end
  * unused anyway. */
-static bool held_back(const struct worker *w, struct session *s)
+static bool is_held_back(const struct worker *w, struct session *s)
 {
     return !session_hurried(s) && !atomic_load(&w->lost) && object_search_holds(s);
 }
 
 /* The session may have its next turn; a picture of its queue may be free again. */
-static void end_turn(struct worker *w, struct session *s)
+static void end_turn(struct worker *w, struct session_work *k)
 {
+    struct session *s = k->session;
     bool more;
 
     session_work_kick_decoder(s);
-    more = session_work(s)->held ||
-           (!session_dead(s) && queue_has_ready(session_queue(s)) && !held_back(w, s)) ||
+    more = k->next || (!session_dead(s) && queue_has_ready(k->queue) && !is_held_back(w, s)) ||
            (!atomic_load(&w->lost) && session_waits_for_rounds(s));
-    if (turn_done(w->turns, &session_work(s)->device_turn, more))
+    if (turn_done(w->turns, &k->device_turn, more))
         session_unref(s);
 }
 
-void worker_turn_over(struct session *s)
+void worker_batch_turn_over(struct session *s)
 {
     struct session_work *k = session_work(s);
     struct worker *w = k->worker;
     bool retiring;
 
-    pthread_mutex_lock(&w->lock);
+    lock_take(&w->lock);
     k->working = false;
     retiring = k->retiring;
     w->n_working--;
     pthread_cond_broadcast(&w->changed);
-    pthread_mutex_unlock(&w->lock);
-    end_turn(w, s);
+    lock_give(&w->lock);
+    end_turn(w, k);
     if (retiring) /* it had to wait for this */
         turn_poke(w->turns);
 }
 
 /* The session is closed, and has rounds to go: the next one becomes its job. */
-static bool take_round(struct session *s)
+static enum step open_round(struct session_work *k)
 {
-    struct session_work *k = session_work(s);
-    struct queue_item *item = closing_take(s);
+    struct queue_item *item = closing_take(k->session);
 
     if (!item) {
-        end_rounds(s);
-        return false;
+        frame_end_rounds(k->session);
+        return STEP_NONE;
     }
-    k->job = (struct job){.session = s, .item = item, .round = true};
-    session_setup(s)->kind->open(&k->job);
-    return true;
+    k->job = (struct job){.session = k->session, .item = item, .closing_round = true};
+    k->setup->kind->open(&k->job);
+    return STEP_JOB;
 }
 
-/* The session has a decoded frame, or a round to go, but no state on the device. */
-static bool needs_device(const struct worker *w, struct session *s)
+/* The frame becomes the session's job, unless the device does not take it yet: it is held then. */
+static enum step open_frame(struct session_work *k, struct queue_item *item, bool continues)
 {
-    return !session_work(s)->device && !session_dead(s) && !atomic_load(&w->lost) &&
-           (queue_has_ready(session_queue(s)) || session_waits_for_rounds(s));
+    k->job = (struct job){.session = k->session, .item = item, .continues = continues};
+    k->setup->kind->open(&k->job);
+    if (!(k->job.on_device.turn & 1) || gpu_session_is_sideways(k->device))
+        return STEP_JOB;
+    frame_state_move(&item->state, FRAME_EVENT_HOLD);
+    k->next = item;
+    return STEP_MAKE;
 }
 
-/* The session's next picture becomes its job. Returns false if there is none, or if the device does
- * not take it yet: then it is held. A frame that came after needs_device() was asked has announced
- * itself, so the session's turn comes again. */
-static bool take_job(struct worker *w, struct session *s)
+/* A frame that came after a session was found without one has announced itself, so the session's
+ * turn comes again. */
+static enum step take_step(struct worker *w, struct session_work *k)
 {
-    struct session_work *k = session_work(s);
-    bool lost = atomic_load(&w->lost);
+    struct session *s = k->session;
+    const bool lost = atomic_load(&w->lost), dead = session_dead(s), hurried = session_hurried(s);
+    const bool continues = k->next && k->next->state == FRAME_STATE_UNFINISHED;
+    const bool unused = lost || (hurried && !continues); /* what its frames are from now on */
     struct queue_item *item;
 
-    if (k->held && (lost || session_dead(s) || (session_hurried(s) && !k->rest))) {
-        item = k->held;
-        k->rest = false;
-        k->held = NULL;
-        frame_end_unused(s, item, session_hurried(s) ? CONTROL_SHUTDOWN : CONTROL_FAULT, lost);
-        return false;
+    if (!k->device && !dead && !lost && (queue_has_ready(k->queue) || session_waits_for_rounds(s)))
+        return STEP_MAKE;
+    if (k->next && (unused || dead)) {
+        item = session_work_take_next(k);
+        frame_end_unused(s, item, hurried ? CONTROL_SHUTDOWN : CONTROL_FAULT, lost);
+        return STEP_NONE;
     }
-    if (session_dead(s) || (session_disk(s) && lost))
-        return false;
-    if ((session_hurried(s) || lost) && session_waits_for_rounds(s))
-        end_rounds(s);
+    if (dead || (session_disk(s) && lost))
+        return STEP_NONE;
+    if ((hurried || lost) && session_waits_for_rounds(s))
+        frame_end_rounds(s);
     if (!k->device && !lost)
-        return false;
-    if (!k->rest) /* between two frames */
+        return STEP_NONE;
+    if (!continues) /* between two frames */
         store_checkpoint(s, k->device, &k->kept);
-    if (!k->held && held_back(w, s))
-        return false;
-    item = k->held ? k->held : queue_take_ready(session_queue(s));
-    k->held = NULL;
+    if (!k->next && is_held_back(w, s))
+        return STEP_NONE;
+    item = session_work_take_next(k);
     if (!item)
-        return session_waits_for_rounds(s) && take_round(s);
+        return session_waits_for_rounds(s) ? open_round(k) : STEP_NONE;
     session_work_kick_decoder(s);
-    if (lost || (session_hurried(s) && !k->rest)) {
-        k->rest = false;
-        frame_end_unused(s, item, lost ? CONTROL_FAULT : CONTROL_SHUTDOWN, lost);
-        return false;
-    }
-    k->job = (struct job){.session = s, .item = item, .rest = k->rest};
-    k->rest = false;
-    session_setup(s)->kind->open(&k->job);
-    if (k->job.on_device.turn & 1 && !gpu_session_is_sideways(k->device))
-        k->held = item;
-    return !k->held;
+    if (!unused)
+        return open_frame(k, item, continues);
+    frame_end_unused(s, item, lost ? CONTROL_FAULT : CONTROL_SHUTDOWN, lost);
+    return STEP_NONE;
 }
+
+/* ------------------------------------------------------------------------- jobs */
 
 static enum control_reason reason_of(int rc)
 {
     return rc == ERR_MEMORY ? CONTROL_MEMORY : rc == ERR_INPUT ? CONTROL_BAD_FRAME : CONTROL_FAULT;
-}
-
-void worker_lose(struct worker *w)
-{
-    if (w->config.store)
-        store_blame(w->config.store);
-    atomic_store(&w->lost, true);
 }
 
 static void batch_failed(struct worker *w, struct job *const *jobs, int n, uint64_t began_us,
@@ -152,8 +146,8 @@ static void batch_failed(struct worker *w, struct job *const *jobs, int n, uint6
         worker_lose(w);
     for (int i = 0; i < n; i++) {
         struct session *s = jobs[i]->session;
-        if (jobs[i]->round)
-            end_rounds(s);
+        if (jobs[i]->closing_round)
+            frame_end_rounds(s);
         else
             frame_end_unused(s, jobs[i]->item, reason_of(rc), atomic_load(&w->lost));
         session_work_turn_over(s);
@@ -177,7 +171,7 @@ static void batch_done(struct worker *w, struct job *const *jobs, int n, uint64_
 /* ------------------------------------------------------------------------- batches */
 
 /* Sessions are charged for the time that their batch took, before its jobs are passed on. */
-static void charge(struct worker *w, struct job *const *jobs, int n, uint64_t us)
+static void charge_sessions(struct worker *w, struct job *const *jobs, int n, uint64_t us)
 {
     uint64_t pixels[GPU_BATCH_MAX] = {0}, share_us[GPU_BATCH_MAX];
     uint64_t all = 0, ps = atomic_load(&w->ps_per_pixel);
@@ -199,29 +193,29 @@ static void charge(struct worker *w, struct job *const *jobs, int n, uint64_t us
     }
 }
 
-static const struct batch *oldest(const struct worker *w)
+static const struct batch *oldest_batch(const struct worker *w)
 {
     return &w->batches[w->oldest];
 }
 
 uint64_t worker_batch_due_us(const struct worker *w)
 {
-    return batch_policy_due_us(&w->policy, oldest(w)->n, oldest(w)->enqueued_us);
+    return batch_policy_due_us(&w->policy, oldest_batch(w)->n, oldest_batch(w)->enqueued_us);
 }
 
 uint64_t worker_batch_nap_us(const struct worker *w)
 {
     const struct batch_policy_load load = {.n_left = w->n_left,
                                            .busy = w->n_batches > 0,
-                                           .n = oldest(w)->n,
-                                           .enqueued_us = oldest(w)->enqueued_us};
+                                           .n = oldest_batch(w)->n,
+                                           .enqueued_us = oldest_batch(w)->enqueued_us};
 
     return batch_policy_nap_us(&w->policy, &load, clock_us());
 }
 
 void worker_batch_wait(struct worker *w)
 {
-    const struct batch *b = oldest(w);
+    const struct batch *b = oldest_batch(w);
     uint64_t from_us = clock_us(), began_us, now_us;
     struct err err = {0};
     int rc = gpu_wait(w->gpu, b->items, b->n, &err);
@@ -232,7 +226,7 @@ void worker_batch_wait(struct worker *w)
     w->oldest = (w->oldest + 1) % GPU_BATCHES;
     w->n_batches--;
     metrics_observe(w->config.metrics, METRICS_COMPUTE, now_us - began_us);
-    charge(w, b->jobs, b->n, now_us - began_us);
+    charge_sessions(w, b->jobs, b->n, now_us - began_us);
     batch_done(w, b->jobs, b->n, b->began_us, rc, &err);
 }
 
@@ -256,14 +250,14 @@ static void submit_each(struct worker *w, struct batch *b)
             rc = gpu_submit(w->gpu, b->line, &b->items[i], 1, &err);
         if (rc == 0)
             rc = gpu_wait(w->gpu, &b->items[i], 1, &err);
-        charge(w, &b->jobs[i], 1, clock_us() - from_us);
+        charge_sessions(w, &b->jobs[i], 1, clock_us() - from_us);
         batch_done(w, &b->jobs[i], 1, b->began_us, rc, &err);
     }
 }
 
 /* A batch that the device refused. Batches end in their order, so those before it are waited
  * for. */
-static void refused(struct worker *w, struct batch *b, int rc, struct err *err)
+static void batch_refused(struct worker *w, struct batch *b, int rc, struct err *err)
 {
     worker_batch_wait_all(w);
     if (rc == ERR_INPUT && b->n > 1)
@@ -272,16 +266,18 @@ static void refused(struct worker *w, struct batch *b, int rc, struct err *err)
         batch_done(w, b->jobs, b->n, b->began_us, rc, err);
 }
 
-static void submit(struct worker *w, struct batch *b)
+static void batch_submit(struct worker *w, struct batch *b)
 {
     struct err err = {0};
     int rc;
 
+    for (int i = 0; i < b->n; i++)
+        frame_state_move(&b->jobs[i]->item->state, FRAME_EVENT_SUBMIT);
     b->began_us = clock_us();
     rc = gpu_submit(w->gpu, b->line, b->items, b->n, &err);
     b->enqueued_us = clock_us();
     if (rc) {
-        refused(w, b, rc, &err);
+        batch_refused(w, b, rc, &err);
         return;
     }
     batch_policy_enqueued(&w->policy, b->enqueued_us - b->began_us);
@@ -323,26 +319,21 @@ static void add_sessions(struct worker *w, struct batch *b, struct turn_entry *c
                          int n)
 {
     for (int i = 0; i < n; i++) {
-        struct session *s = session_work_of_device(entries[i]);
-        struct session_work *k = session_work(s);
-        if (needs_device(w, s)) {
-            set_working(w, s);
-            worker_make_session(w, s);
+        struct session_work *k = session_work(session_work_of_device(entries[i]));
+        enum step step = take_step(w, k);
+
+        if (step == STEP_NONE) {
+            end_turn(w, k);
             continue;
         }
-        if (!take_job(w, s)) {
-            if (k->held) {
-                set_working(w, s);
-                worker_make_session(w, s);
-                continue;
-            }
-            end_turn(w, s);
+        set_working(w, k);
+        if (step == STEP_MAKE) {
+            worker_make_session(w, k);
             continue;
         }
-        set_working(w, s);
-        if (queue_has_ready(session_queue(s))) /* it will be back: turn_take_more() */
+        if (queue_has_ready(k->queue)) /* it will be back: turn_take_more() */
             turn_kick(w->turns, &k->device_turn);
-        if (!k->job.rest && !k->job.round)
+        if (!k->job.continues && !k->job.closing_round)
             note_queue_time(w, k->job.item);
         add_job(w, b, &k->job);
     }
@@ -397,5 +388,5 @@ void worker_batch_begin(struct worker *w, struct turn_entry **entries, int n)
     b->n = batch_policy_size(&w->policy, all, b->n_left);
     for (int i = b->n; i < all; i++)
         w->left[w->n_left++] = b->jobs[i];
-    submit(w, b);
+    batch_submit(w, b);
 }

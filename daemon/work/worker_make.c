@@ -1,10 +1,9 @@
-/* The thread beside the worker's: it makes what a session has on the device, takes it back, and
- * asks the device how it is (worker.h). */
-#include "daemon/work/worker_internal.h"
+#include "daemon/work/worker_make.h"
 
 #include "daemon/clock.h"
 #include "daemon/log.h"
-#include "daemon/work/closing.h"
+#include "daemon/session/session_ends.h"
+#include "daemon/session/session_restart.h"
 #include "daemon/work/frame_end.h"
 
 #include <stdio.h>
@@ -16,7 +15,7 @@
 
 /* ------------------------------------------------------------------------- lists */
 
-static void join(struct worker *w, enum worker_waiting which, struct session_work *k)
+static void list_join(struct worker *w, enum worker_waiting which, struct session_work *k)
 {
     struct worker_list *l = &w->make.waiting[which];
 
@@ -25,7 +24,7 @@ static void join(struct worker *w, enum worker_waiting which, struct session_wor
     l->last = k;
 }
 
-static struct session_work *pop(struct worker *w, enum worker_waiting which)
+static struct session_work *list_pop(struct worker *w, enum worker_waiting which)
 {
     struct worker_list *l = &w->make.waiting[which];
     struct session_work *k = l->first;
@@ -49,10 +48,9 @@ static int get_model(struct worker *w, const struct gpu_model_info *info, struct
 }
 
 /* It may take seconds where a network is the first of its size on the device. */
-static int make_state(struct worker *w, struct session *s, struct err *err)
+static int make_state(struct worker *w, struct session_work *k, struct err *err)
 {
-    const struct session_setup *setup = session_setup(s);
-    struct session_work *k = session_work(s);
+    const struct session_setup *setup = k->setup;
     struct gpu_model *depth = NULL, *motion = NULL;
     struct gpu_session_config config;
     int rc = setup->depth ? get_model(w, setup->depth, &depth, err) : 0;
@@ -62,18 +60,18 @@ static int make_state(struct worker *w, struct session *s, struct err *err)
     if (rc)
         return rc;
     setup->kind->device_config(&config, &setup->options, depth, motion);
-    session_get_net(s, &config.net_w, &config.net_h);
+    session_get_net(k->session, &config.net_w, &config.net_h);
     config.max_image_w = k->kept.w;
     config.max_image_h = k->kept.h;
     rc = gpu_session_new(&k->device, w->gpu, &config, err);
-    if (rc == 0 && (rc = store_restore(s, k->device, err)))
+    if (rc == 0 && (rc = store_restore(k->session, k->device, err)))
         gpu_session_free(&k->device);
     return rc;
 }
 
 /* Lack of memory may pass, and a lost device ends the process; anything else stays, so the session
  * says that it takes no more frames. */
-static enum control_reason failed(struct session *s, int rc, const struct err *err)
+static enum control_reason note_failure(struct session *s, int rc, const struct err *err)
 {
     char why[API_TEXT_CAP];
 
@@ -103,51 +101,55 @@ static void note_limit(struct worker *w, struct session *s)
         atomic_store(&w->too_many_pixels, pixels);
 }
 
-/* Device state for the frame that waits for it, or what it lacks for one that is held; where that
- * cannot be had the frame is refused. */
-static void make(struct worker *w, struct session *s)
+/* What the session's next frame waits for: that its device state takes sideways pictures, or the
+ * state itself. */
+static int make_what_lacks(struct worker *w, struct session_work *k, struct err *err)
 {
-    struct session_work *k = session_work(s);
-    struct queue_item *item = NULL;
-    enum control_reason reason;
-    struct err err = {0};
-    int rc = 0;
+    struct session *s = k->session;
 
-    if (k->held)
-        rc = session_dead(s) || atomic_load(&w->lost) ? 0 : gpu_session_sideways(k->device, &err);
-    else if (!session_dead(s) && !atomic_load(&w->lost) &&
-             (queue_has_ready(session_queue(s)) || session_waits_for_rounds(s)))
-        rc = make_state(w, s, &err);
+    if (session_dead(s) || atomic_load(&w->lost))
+        return 0;
+    if (k->next)
+        return gpu_session_sideways(k->device, err);
+    return queue_has_ready(k->queue) || session_waits_for_rounds(s) ? make_state(w, k, err) : 0;
+}
+
+/* Where it cannot be had the frame is refused, or the session does without its closing rounds. */
+static void make_session(struct worker *w, struct session_work *k)
+{
+    struct session *s = k->session;
+    struct queue_item *item;
+    struct err err = {0};
+    int rc = make_what_lacks(w, k, &err);
+
     if (rc == ERR_LIMIT)
         note_limit(w, s);
     if (rc) {
-        reason = failed(s, rc, &err);
+        enum control_reason reason = note_failure(s, rc, &err);
+
         if (rc == ERR_DEVICE)
             worker_lose(w);
-        item = k->held ? k->held : queue_take_ready(session_queue(s));
-        k->held = NULL;
-    }
-    if (item) {
-        frame_end_unused(s, item, reason, atomic_load(&w->lost));
-    } else if (rc) {
-        closing_give_up(s);
-        frame_end_settle(s);
+        item = session_work_take_next(k);
+        if (item)
+            frame_end_unused(s, item, reason, atomic_load(&w->lost));
+        else
+            frame_end_rounds(s);
     }
     session_work_turn_over(s);
 }
 
-static void give_back(struct worker *w, struct session *s)
+static void give_back(struct worker *w, struct session_work *k)
 {
-    gpu_session_free(&session_work(s)->leaving);
-    session_unref(s);
-    pthread_mutex_lock(&w->lock);
+    gpu_session_free(&k->leaving);
+    session_unref(k->session);
+    lock_take(&w->lock);
     w->make.n_leaving--;
     pthread_cond_broadcast(&w->changed);
-    pthread_mutex_unlock(&w->lock);
+    lock_give(&w->lock);
 }
 
 /* Memory and temperature of the device, for worker_get_device(). */
-static void look(struct worker *w, uint64_t *looked_us)
+static void note_device(struct worker *w, uint64_t *looked_us)
 {
     uint64_t now_us = clock_us();
     struct gpu_info info;
@@ -156,26 +158,27 @@ static void look(struct worker *w, uint64_t *looked_us)
         return;
     *looked_us = now_us;
     gpu_get_info(w->gpu, &info);
-    pthread_mutex_lock(&w->lock);
+    lock_take(&w->lock);
     w->info = info;
-    pthread_mutex_unlock(&w->lock);
+    lock_give(&w->lock);
 }
 
 /* What leaves goes first: its memory may be what the next one needs. Returns false at the end. */
-static bool next(struct worker *w, struct session_work **leaving, struct session_work **made)
+static bool wait_for_work(struct worker *w, struct session_work **leaving,
+                          struct session_work **made)
 {
     bool ending;
 
     *made = NULL;
-    pthread_mutex_lock(&w->lock);
+    lock_take(&w->lock);
     if (!w->make.waiting[WORKER_LEAVING].first && !w->make.waiting[WORKER_NEW].first &&
         !w->make.ending)
         (void)clock_wait(&w->make.some, &w->lock, clock_us() + IDLE_US);
-    *leaving = pop(w, WORKER_LEAVING);
+    *leaving = list_pop(w, WORKER_LEAVING);
     if (!*leaving)
-        *made = pop(w, WORKER_NEW);
+        *made = list_pop(w, WORKER_NEW);
     ending = w->make.ending;
-    pthread_mutex_unlock(&w->lock);
+    lock_give(&w->lock);
     return *leaving || *made || !ending;
 }
 
@@ -186,39 +189,37 @@ static void *maker_thread(void *arg)
     uint64_t looked_us = clock_us();
 
     pthread_setname_np(pthread_self(), "maker");
-    while (next(w, &leaving, &made)) {
+    while (wait_for_work(w, &leaving, &made)) {
         atomic_store(&w->make.alive_us, clock_us());
         if (leaving)
-            give_back(w, leaving->session);
+            give_back(w, leaving);
         if (made)
-            make(w, made->session);
-        look(w, &looked_us);
+            make_session(w, made);
+        note_device(w, &looked_us);
     }
     return NULL;
 }
 
 /* ------------------------------------------------------------------------- the worker's side */
 
-void worker_make_session(struct worker *w, struct session *s)
+void worker_make_session(struct worker *w, struct session_work *k)
 {
-    pthread_mutex_lock(&w->lock);
-    join(w, WORKER_NEW, session_work(s));
+    lock_take(&w->lock);
+    list_join(w, WORKER_NEW, k);
     pthread_cond_signal(&w->make.some);
-    pthread_mutex_unlock(&w->lock);
+    lock_give(&w->lock);
 }
 
-void worker_make_leave(struct worker *w, struct session *s)
+void worker_make_leave(struct worker *w, struct session_work *k)
 {
-    struct session_work *k = session_work(s);
-
     k->leaving = k->device;
     k->device = NULL;
-    session_set_resting(s, session_disk(s) != NULL);
-    pthread_mutex_lock(&w->lock);
-    join(w, WORKER_LEAVING, k);
+    session_set_resting(k->session, session_disk(k->session) != NULL);
+    lock_take(&w->lock);
+    list_join(w, WORKER_LEAVING, k);
     w->make.n_leaving++;
     pthread_cond_signal(&w->make.some);
-    pthread_mutex_unlock(&w->lock);
+    lock_give(&w->lock);
 }
 
 int worker_make_start(struct worker *w, struct err *err)
@@ -236,10 +237,10 @@ void worker_make_stop(struct worker *w)
 {
     if (!w->make.started)
         return;
-    pthread_mutex_lock(&w->lock);
+    lock_take(&w->lock);
     w->make.ending = true;
     pthread_cond_signal(&w->make.some);
-    pthread_mutex_unlock(&w->lock);
+    lock_give(&w->lock);
     pthread_join(w->make.thread, NULL);
     pthread_cond_destroy(&w->make.some);
     w->make.started = false;

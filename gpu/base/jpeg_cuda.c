@@ -5,6 +5,7 @@
 #include "gpu/base/jpeg_cuda.h"
 
 #include "gpu/base/cuda_try.h"
+#include "proto/lock.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -87,7 +88,7 @@ struct jpeg_cuda {
     unsigned engines;
     struct memory_cuda *memory;
     struct source device_memory, pinned_memory;
-    pthread_mutex_t lock;
+    struct lock lock;
     pthread_cond_t changed;
     struct engine_batch *unused;
     struct request *first, **last; /* not taken */
@@ -188,7 +189,7 @@ void jpeg_cuda_open(struct jpeg_cuda **out, int device, struct memory_cuda *memo
     j->last = &j->first;
     j->device_memory = (struct source){memory, MEMORY_CUDA_DEVICE};
     j->pinned_memory = (struct source){memory, MEMORY_CUDA_PINNED};
-    pthread_mutex_init(&j->lock, NULL);
+    lock_init(&j->lock, LOCK_JPEG_CUDA);
     pthread_cond_init(&j->changed, NULL);
     if (open_all(j)) {
         (void)cudaGetLastError(); /* else the next call is blamed for it */
@@ -224,7 +225,7 @@ void jpeg_cuda_close(struct jpeg_cuda **jpeg)
     if (j->library)
         dlclose(j->library);
     pthread_cond_destroy(&j->changed);
-    pthread_mutex_destroy(&j->lock);
+    lock_destroy(&j->lock);
     free(j);
     *jpeg = NULL;
 }
@@ -414,7 +415,7 @@ static void have_done(struct jpeg_cuda *j, struct request *mine)
 {
     struct request *requests[SLOTS];
 
-    pthread_mutex_lock(&j->lock);
+    lock_take(&j->lock);
     *j->last = mine;
     j->last = &mine->next;
     while (!mine->done) {
@@ -422,21 +423,21 @@ static void have_done(struct jpeg_cuda *j, struct request *mine)
         int n;
 
         if (!b) {
-            pthread_cond_wait(&j->changed, &j->lock);
+            lock_wait(&j->lock, &j->changed);
             continue;
         }
         j->unused = b->next;
         n = take(j, requests);
-        pthread_mutex_unlock(&j->lock);
+        lock_give(&j->lock);
         serve(j, b, requests, n);
-        pthread_mutex_lock(&j->lock);
+        lock_take(&j->lock);
         for (int i = 0; i < n; i++)
             requests[i]->done = true;
         b->next = j->unused;
         j->unused = b;
         pthread_cond_broadcast(&j->changed);
     }
-    pthread_mutex_unlock(&j->lock);
+    lock_give(&j->lock);
 }
 
 int jpeg_cuda_decode(struct jpeg_cuda *j, const struct gpu_jpeg *p, struct err *err)

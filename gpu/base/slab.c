@@ -1,6 +1,7 @@
 #include "gpu/base/slab.h"
 
-#include <pthread.h>
+#include "proto/lock.h"
+
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -23,8 +24,8 @@ struct chunk {
 struct slab {
     struct slab_source source;
     /* only one thread asks the source at a time; it takes this lock before `lock` */
-    pthread_mutex_t growing;
-    pthread_mutex_t lock;
+    struct lock growing;
+    struct lock lock;
     struct chunk *chunks;
     size_t held, used;
 };
@@ -69,11 +70,11 @@ static int grow(struct slab *s, size_t bytes, struct err *err)
     }
     *r = (struct run){.at = memory, .bytes = bytes};
     *c = (struct chunk){.first = r, .memory = memory, .bytes = bytes};
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     c->next = s->chunks;
     s->chunks = c;
     s->held += bytes;
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
     return 0;
 }
 
@@ -99,9 +100,9 @@ void slab_trim(struct slab *s)
 {
     struct chunk *c;
 
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     c = unused(s);
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
     chunks_free(s, c);
 }
 
@@ -140,7 +141,7 @@ static void *take(struct slab *s, size_t bytes)
     struct run *r;
     void *at = NULL;
 
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     r = best(s, bytes);
     if (r) {
         split(r, bytes);
@@ -148,7 +149,7 @@ static void *take(struct slab *s, size_t bytes)
         s->used += r->bytes;
         at = r->at;
     }
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
     return at;
 }
 
@@ -185,9 +186,9 @@ int slab_get(struct slab *s, void **piece, size_t bytes, struct err *err)
     *piece = take(s, n);
     if (*piece)
         return 0;
-    pthread_mutex_lock(&s->growing);
+    lock_take(&s->growing);
     rc = take_more(s, piece, n, err);
-    pthread_mutex_unlock(&s->growing);
+    lock_give(&s->growing);
     return rc;
 }
 
@@ -211,7 +212,7 @@ void slab_put(struct slab *s, void *piece)
 
     if (!piece)
         return;
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     c = s->chunks;
     while (c && (at < c->memory || at >= c->memory + c->bytes))
         c = c->next;
@@ -226,7 +227,7 @@ void slab_put(struct slab *s, void *piece)
         if (r->prev && !r->prev->used)
             join_next(r->prev);
     }
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
 }
 
 /* ------------------------------------------------------------------------- whole */
@@ -240,8 +241,8 @@ int slab_new(struct slab **slab, const struct slab_source *source, struct err *e
         return err_set(err, ERR_MEMORY, "no memory for the list of pieces");
     s->source = *source;
     s->source.chunk_bytes = aligned(source->chunk_bytes);
-    pthread_mutex_init(&s->growing, NULL);
-    pthread_mutex_init(&s->lock, NULL);
+    lock_init(&s->growing, LOCK_SLAB_GROWING);
+    lock_init(&s->lock, LOCK_SLAB);
     return 0;
 }
 
@@ -252,8 +253,8 @@ void slab_free(struct slab **slab)
     if (!s)
         return;
     chunks_free(s, s->chunks);
-    pthread_mutex_destroy(&s->growing);
-    pthread_mutex_destroy(&s->lock);
+    lock_destroy(&s->growing);
+    lock_destroy(&s->lock);
     free(s);
     *slab = NULL;
 }
@@ -265,16 +266,16 @@ int slab_reserve(struct slab *s, size_t bytes, struct err *err)
 
     if (n == 0)
         return bytes ? err_set(err, ERR_MEMORY, "a reserve of %zu bytes", bytes) : 0;
-    pthread_mutex_lock(&s->growing);
+    lock_take(&s->growing);
     rc = grow(s, n, err);
-    pthread_mutex_unlock(&s->growing);
+    lock_give(&s->growing);
     return rc;
 }
 
 void slab_get_bytes(struct slab *s, size_t *held, size_t *used)
 {
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     *held = s->held;
     *used = s->used;
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
 }

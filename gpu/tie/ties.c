@@ -20,7 +20,7 @@ int ties_new(struct ties **out, struct err *err)
     *out = t;
     if (!t)
         return err_set(err, ERR_MEMORY, "no memory for the ties of a session");
-    pthread_mutex_init(&t->lock, NULL);
+    lock_init(&t->lock, LOCK_TIES);
     return 0;
 }
 
@@ -29,7 +29,7 @@ void ties_free(struct ties **t)
     for (int i = 0; *t && i < TIES_PIECES; i++)
         free((*t)->piece[i]);
     if (*t)
-        pthread_mutex_destroy(&(*t)->lock);
+        lock_destroy(&(*t)->lock);
     free(*t);
     *t = NULL;
 }
@@ -101,7 +101,7 @@ static bool try_pair(struct ties *t, uint32_t k, uint32_t other)
     small_inverse(&X, &T_a);
     small_mul(&X, &t->result.T_ba, &X);
     small_mul(&X, &T_b, &X);
-    pthread_mutex_lock(&t->lock);
+    lock_take(&t->lock);
     p = place_for(t, ka->world, kb->world, t->result.n_in);
     if (p) {
         p->a = a;
@@ -110,7 +110,7 @@ static bool try_pair(struct ties *t, uint32_t k, uint32_t other)
         p->X = X;
         memcpy(p->match, t->result.in, (size_t)p->n * sizeof(*p->match));
     }
-    pthread_mutex_unlock(&t->lock);
+    lock_give(&t->lock);
     return p != NULL;
 }
 
@@ -158,10 +158,10 @@ bool ties_next(struct ties *t, uint32_t k)
 
 void ties_claim(struct ties *t, const struct ties_claim *claim)
 {
-    pthread_mutex_lock(&t->lock);
+    lock_take(&t->lock);
     if (t->n_claims < TIES_CLAIMS)
         t->claim[t->n_claims++] = *claim;
-    pthread_mutex_unlock(&t->lock);
+    lock_give(&t->lock);
 }
 
 /* ------------------------------------------------------------------------- ties */

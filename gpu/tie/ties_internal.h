@@ -4,8 +4,7 @@
 
 #include "gpu/tie/graph.h"
 #include "gpu/tie/ties.h"
-
-#include <pthread.h>
+#include "proto/lock.h"
 
 #define TIES_PIECES (TIES_KEYFRAMES / TIES_PIECE)
 
@@ -19,7 +18,7 @@ struct ties_pair {
 
 struct ties {
     struct ties_keyframe *piece[TIES_PIECES];
-    pthread_mutex_t lock; /* of what follows, where ties_next()'s thread writes or another reads */
+    struct lock lock; /* of what follows, where ties_next()'s thread writes or another reads */
     struct ties_pair pair[TIES_PAIRS];
     int n_pairs;
     struct ties_claim claim[TIES_CLAIMS];

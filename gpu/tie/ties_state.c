@@ -105,7 +105,7 @@ int ties_save(struct ties *t, uint32_t n, uint8_t *buf, size_t cap, size_t *len,
     struct bytes_writer w = bytes_writer(buf, cap);
     uint32_t n_pairs = 0;
 
-    pthread_mutex_lock(&t->lock);
+    lock_take(&t->lock);
     for (int i = 0; i < t->n_pairs; i++)
         n_pairs += is_of(&t->pair[i], n);
     bytes_put_u32(&w, n);
@@ -119,7 +119,7 @@ int ties_save(struct ties *t, uint32_t n, uint8_t *buf, size_t cap, size_t *len,
             put_pair(&w, &t->pair[i]);
     for (int i = 0; i < t->n_claims; i++)
         put_claim(&w, &t->claim[i]);
-    pthread_mutex_unlock(&t->lock);
+    lock_give(&t->lock);
     *len = w.bad ? 0 : w.at;
     return w.bad ? err_set(err, ERR_LIMIT, "ties do not fit %zu bytes", cap) : 0;
 }

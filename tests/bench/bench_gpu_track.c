@@ -1,16 +1,12 @@
 /*
- * bench_gpu_track - tracks of real video on the processor: cost, length, drift; and what their
- * landmarks are worth
+ * bench_gpu_track - tracks of real video on the processor: cost and length; and the paper's figure
+ * of their landmarks
  *
  *     bench_gpu_track FOLDER [WIDTH HEIGHT [FILE]]
  *
- * Tracks:  epipolar error of a track's observation against the one `lag` frames before, by the
- *          folder's poses, whose own error is in it.
  * Paper:   25 tracks of 15 frames are triangulated by the given poses and optimised, every 15
  *          frames: mean residual before, after one round of 65,536, after our rounds, and after
  *          Levenberg-Marquardt.
- * Depth:   every 15 frames all tracks become landmarks and are optimised; their depth in the newest
- *          frame against the true one.
  * Clock:   the program's processor time: other programs may run beside it.
  * FILE:    the last of the paper's batches, for peer_ceres.
  */
@@ -24,34 +20,21 @@
 #include <string.h>
 #include <time.h>
 
-#define LAGS 4
 #define PAPER_POINTS 25
 #define PAPER_FRAMES 15
 #define FRAMES_MAX 4096
-#define ERRORS_MAX (1 << 20)
-
-static const uint32_t lag_of[LAGS] = {1, 5, 15, 45};
-
-struct errors {
-    float *v;
-    size_t n;
-};
 
 struct bench {
     struct track t;
     struct monte_camera camera[FRAMES_MAX];
-    struct errors epipolar[LAGS];
     double ms, live, born, length;
     uint32_t n_ended;
     struct {
         double prior, paper, rounds, lm;
         int n;
     } sum;
-    struct errors before_rel, after_rel, residual;
     struct monte_camera ring[TRACK_KEPT];
     struct landmark_session s;
-    double landmark_ms;
-    int n_landmark_frames;
     float *noise;
     const char *file;
     struct track_slot *before;
@@ -80,58 +63,6 @@ static void shrink(uint8_t *to, int w, int h, const struct support_frame *f)
             for (int c = 0; c < 3; c++)
                 to[3 * ((size_t)y * (size_t)w + (size_t)x) + (size_t)c] =
                     (uint8_t)((sum[c] + n / 2) / n);
-        }
-}
-
-static int by_value(const void *a, const void *b)
-{
-    float x = *(const float *)a, y = *(const float *)b;
-    return x < y ? -1 : x > y;
-}
-
-static void add_error(struct errors *e, float v)
-{
-    if (e->n < ERRORS_MAX)
-        e->v[e->n++] = v;
-}
-
-/* Pixels that b lies off the line which a of the earlier camera is seen as. */
-static float epipolar(const struct monte_camera *ca, const float *a, const struct monte_camera *cb,
-                      const float *b)
-{
-    struct rigid inverse = rigid_inverse(&ca->T_cw), T = rigid_mul(&cb->T_cw, &inverse);
-    struct vec3 ray = vec3_make((a[0] - ca->K.cx) / ca->K.fx, (a[1] - ca->K.cy) / ca->K.fy, 1.0f);
-    float p[2][2];
-    for (int i = 0; i < 2; i++) { /* the ray at 0.5 and at 8 m */
-        float z = i ? 8.0f : 0.5f;
-        struct vec3 q = rigid_apply(&T, vec3_make(ray.x * z, ray.y * z, z));
-        if (q.z < 0.05f)
-            return NAN;
-        p[i][0] = cb->K.fx * q.x / q.z + cb->K.cx;
-        p[i][1] = cb->K.fy * q.y / q.z + cb->K.cy;
-    }
-    {
-        float dx = p[1][0] - p[0][0], dy = p[1][1] - p[0][1], l = sqrtf(dx * dx + dy * dy);
-        float ex = b[0] - p[0][0], ey = b[1] - p[0][1];
-        if (l < 0.5f) /* a camera that only turns: a point, not a line */
-            return sqrtf(ex * ex + ey * ey);
-        return fabsf(dx * ey - dy * ex) / l;
-    }
-}
-
-static void judge(struct bench *b, uint32_t f)
-{
-    const struct track *t = &b->t;
-    for (uint32_t i = 0; i < (uint32_t)t->n_slots; i++)
-        for (int k = 0; k < LAGS; k++) {
-            uint32_t lag = lag_of[k];
-            float e;
-            if (track_length(t, &t->slot[i]) <= lag)
-                continue;
-            e = epipolar(&b->camera[f - lag], track_seen(t, i, f - lag), &b->camera[f],
-                         track_seen(t, i, f));
-            if (isfinite(e))
-                add_error(&b->epipolar[k], e);
         }
 }
 
@@ -190,43 +121,6 @@ static int paper(struct bench *b, uint32_t f, struct err *err)
     return b->file ? support_landmarks_write(b->file, &batch, start, err) : 0;
 }
 
-/* Relative error of a landmark's depth; NAN where nothing is known. */
-static float depth_error(const struct bench *b, const struct support_frame *f, uint32_t slot,
-                         struct vec3 p, uint32_t n)
-{
-    const struct track_slot *s = &b->t.slot[slot];
-    int x = (int)((s->x + 0.5f) * (float)f->width / (float)b->t.w);
-    int y = (int)((s->y + 0.5f) * (float)f->height / (float)b->t.h);
-    float z = rigid_apply(&b->camera[n].T_cw, p).z, truth = f->depth[y * f->width + x];
-    return truth > 0.0f && z > 0.0f ? fabsf(z - truth) / truth : NAN;
-}
-
-/* All tracks: from rays to landmarks, and what that does to their depth. */
-static void landmarks(struct bench *b, const struct support_frame *f, uint32_t n)
-{
-    const struct monte_params params = monte_params_default();
-    struct monte_landmark *m = b->s.landmark;
-    struct monte_batch batch = {m, b->s.observation, b->ring, b->t.n_slots, 0, TRACK_KEPT};
-    float *before = malloc((size_t)b->t.n_slots * sizeof *before);
-    double begin = now_ms();
-    for (uint32_t i = 0; i < (uint32_t)b->t.n_slots; i++)
-        before[i] = m[i].n ? depth_error(b, f, i, m[i].p, n) : NAN;
-    monte_cpu(&batch, b->noise, &params);
-    b->landmark_ms += now_ms() - begin;
-    b->n_landmark_frames++;
-    for (uint32_t i = 0; i < (uint32_t)b->t.n_slots; i++) {
-        float after = m[i].n ? depth_error(b, f, i, m[i].p, n) : NAN;
-        if (!(m[i].residual_px < 2.0f))
-            continue;
-        add_error(&b->residual, m[i].residual_px);
-        if (isfinite(before[i]) && isfinite(after)) {
-            add_error(&b->before_rel, before[i]);
-            add_error(&b->after_rel, after);
-        }
-    }
-    free(before);
-}
-
 static void count(struct bench *b)
 {
     struct track *t = &b->t;
@@ -249,7 +143,7 @@ static int run(struct bench *b, struct support_sequence *in, int w, int h, struc
     uint8_t *rgb = malloc(3 * (size_t)w * (size_t)h);
     uint32_t n = 0;
     int rc = 0;
-    for (; n < FRAMES_MAX && (rc = support_sequence_next(in, &f, err)) == 0; n++) {
+    for (; n < FRAMES_MAX && rc == 0 && (rc = support_sequence_next(in, &f, err)) == 0; n++) {
         struct track_frame tf = {rgb, NULL, 0};
         double begin;
         shrink(rgb, w, h, &f);
@@ -260,38 +154,13 @@ static int run(struct bench *b, struct support_sequence *in, int w, int h, struc
         track_cpu(&b->t, &tf);
         b->ms += now_ms() - begin;
         count(b);
-        if (f.posed)
-            judge(b, n);
         if (!f.posed || n % PAPER_FRAMES != PAPER_FRAMES - 1)
             continue;
         (void)landmark_cpu(&b->s, &lp);
         rc = paper(b, n, err);
-        if (rc)
-            break;
-        landmarks(b, &f, n);
     }
     free(rgb);
     return rc == ERR_END ? 0 : rc;
-}
-
-static float median(struct errors *e)
-{
-    qsort(e->v, e->n, sizeof *e->v, by_value);
-    return e->n ? e->v[e->n / 2] : NAN;
-}
-
-static void report_landmarks(struct bench *b)
-{
-    double n = b->n_landmark_frames ? b->n_landmark_frames : 1,
-           before = (double)median(&b->before_rel);
-    double after = (double)median(&b->after_rel), residual = (double)median(&b->residual);
-    printf(
-        "landmarks of all tracks: %.0f within 2 px, %.2f ms, median residual %.3f px, depth off by "
-        "%.4f before and %.4f after (median, relative)\n",
-        (double)b->residual.n / n, b->landmark_ms / n, residual, before, after);
-    if (b->residual.n)
-        printf("@ track.landmarks %.6g tracks\n@ track.landmark_depth %.6g rel\n",
-               (double)b->residual.n / n, after);
 }
 
 static void report(struct bench *b)
@@ -301,20 +170,6 @@ static void report(struct bench *b)
            b->t.w, b->t.h, b->ms / n, b->live / n, b->born / n,
            b->n_ended ? b->length / b->n_ended : 0.0);
     printf("@ track.frame %.6g ms\n@ track.live %.6g tracks\n", b->ms / n, b->live / n);
-    for (int i = 0; i < LAGS; i++) {
-        struct errors *e = &b->epipolar[i];
-        size_t wrong = 0;
-        if (!e->n)
-            continue;
-        qsort(e->v, e->n, sizeof *e->v, by_value);
-        while (wrong < e->n && e->v[e->n - 1 - wrong] > 1.0f)
-            wrong++;
-        printf("epipolar error over %2u frames: median %.3f px, 90 %% %.3f px, over 1 px %.1f %%, "
-               "%.0f tracks\n",
-               lag_of[i], (double)e->v[e->n / 2], (double)e->v[e->n * 9 / 10],
-               100.0 * (double)wrong / (double)e->n, (double)e->n / n);
-        printf("@ track.epipolar_%u %.6g px\n", lag_of[i], (double)e->v[e->n / 2]);
-    }
     printf("25 x 15, %d times: triangulated %.4f px, one round %.4f, our rounds %.4f, "
            "Levenberg-Marquardt %.4f (%.3f times ours)\n",
            b->sum.n, b->sum.prior / k, b->sum.paper / k, b->sum.rounds / k, b->sum.lm / k,
@@ -348,25 +203,14 @@ int main(int argc, char **argv)
                                   calloc((size_t)b.t.n_slots * TRACK_KEPT, sizeof *b.s.observation),
                                   0,
                                   0};
-    for (int i = 0; i < LAGS; i++)
-        b.epipolar[i].v = malloc(ERRORS_MAX * sizeof(float));
-    b.before_rel.v = malloc(ERRORS_MAX * sizeof(float));
-    b.after_rel.v = malloc(ERRORS_MAX * sizeof(float));
-    b.residual.v = malloc(ERRORS_MAX * sizeof(float));
     rc = support_sequence_open(&in, argv[1], 0, 0, &err);
     if (rc == 0)
         rc = run(&b, in, w, h, &err);
     support_sequence_close(&in);
     if (rc == 0) {
         report(&b);
-        report_landmarks(&b);
     } else
         fprintf(stderr, "bench_gpu_track: %s\n", err.text);
-    for (int i = 0; i < LAGS; i++)
-        free(b.epipolar[i].v);
-    free(b.before_rel.v);
-    free(b.after_rel.v);
-    free(b.residual.v);
     free(b.s.landmark);
     free(b.s.observation);
     free(b.before);

@@ -134,7 +134,7 @@ def verdict(row, old):
     value = float(row['value'])
     if row['better'] == 'zero':
         return f'{value:g}, which has to be 0' if value else ''
-    if not row['better'] or not old or not old['value']:
+    if not row['better'] or not old or not old['value'] or old['host'] != row['host']:
         return ''
     was, allowed = float(old['value']), 1 + band(row['figure'])
     worse = value > was * allowed if row['better'] == 'lower' else value < was / allowed
@@ -180,6 +180,8 @@ def main(out, parts):
         results.write(ACCEPTED, {name: both[name] for name in order if name in both}, HEAD)
         print(f'card: accepted, in {ACCEPTED}; make pages writes what pages say of it')
         wrong = [line for line in wrong if ' was ' not in line and 'no longer measured' not in line]
+    elif accepted and (others := {row['host'] for row in accepted.values()} - {row['host'] for row in rows.values()}):
+        print(f'card: figures that are accepted of other hosts ({"; ".join(sorted(others))}) were not compared')
     elif not accepted:
         print(f'card: nothing is accepted yet, so nothing was compared: ACCEPT=1 writes {ACCEPTED}')
     return bool(wrong)

@@ -47,9 +47,9 @@ def made(some):
     return ['', '; '.join(f'commit {commit}, `{how}`' for commit, how in where) + '.'] if where else []
 
 
-def cell(table, name, unit=None, digits=3):
+def cell(table, name, unit=None):
     row = table.get(name)
-    return results.text(results.number(row, unit), digits) if row and row['value'] else ''
+    return results.text(results.number(row, unit)) if row and row['value'] else ''
 
 
 # ---------------------------------------------------------------- quality.tsv
@@ -63,9 +63,9 @@ def of(table, kind):
 
 
 def table_paths():
-    """Where a session without poses says that the camera was, for README."""
+    """ATE after the best similarity of a session without poses, and of what needs no pictures, for README."""
     q = rows('quality')
-    head = ['walk', 'off (after the best similarity), cm', 'its scale', 'standing still, cm', 'motion that never changes, cm']
+    head = ['sequence', 'path off by, cm', 'truth over its length', 'standing still, cm', 'motion that never changes, cm']
     return grid(head, [[name, cell(q, f'path.{name}.ate_sim3', 'cm'), cell(q, f'path.{name}.scale'),
                         cell(q, f'path.{name}.still.ate', 'cm'), cell(q, f'path.{name}.constant.ate', 'cm')]
                        for name in sequences(q, 'path')]) + made(of(q, 'path'))
@@ -89,7 +89,7 @@ def table_clouds():
         head += [f'{way}: F 3 cm', 'F 5 cm', 'walls, mm']
     body = []
     for name in sequences(q, 'cloud'):
-        line = [name] + [cell(q, f'cloud.{name}.session.{key}', digits=digits) for key, digits in (('points', 9), ('complete', 2), ('accurate', 2))]
+        line = [name] + [cell(q, f'cloud.{name}.session.{key}') for key in ('points', 'complete', 'accurate')]
         for way in ('session', 'average', 'tsdf'):
             line += [cell(q, f'cloud.{name}.{way}.{key}', unit) for key, unit in (('f3', None), ('f5', None), ('wall', 'mm'))]
         body.append(line)
@@ -98,9 +98,9 @@ def table_clouds():
 
 def table_depth():
     q = rows('quality')
-    head = ['sequence', 'frames', 'AbsRel', 'own scale removed']
-    return grid(head, [[name, cell(q, f'depth.{name}.frames', digits=9), cell(q, f'depth.{name}.abs_rel'), cell(q, f'depth.{name}.abs_rel_scaled')]
-                       for name in sequences(q, 'depth')]) + made(of(q, 'depth'))
+    keys = ('frames', 'abs_rel', 'abs_rel_scaled', 'delta1_scaled', 'scale', 'constant')
+    head = ['sequence', 'frames', 'AbsRel', 'own scale removed', 'δ < 1.25', 'truth over answer', "AbsRel of the frame's median"]
+    return grid(head, [[name] + [cell(q, f'depth.{name}.{key}') for key in keys] for name in sequences(q, 'depth')]) + made(of(q, 'depth'))
 
 
 def table_quality_gate():
@@ -110,41 +110,84 @@ def table_quality_gate():
 
 
 # ---------------------------------------------------------------- card.tsv
-def card_table(kinds):
-    """Rows of the card's figures whose name begins with one of kinds: ours beside a peer."""
-    table = rows('card')
-    if not table:
-        return ['No run is accepted yet: `make card ACCEPT=1` on a GPU host writes tests/bench/card.tsv.']
-    mine = [row for name, row in table.items() if name.split('.')[0] in kinds]
+WORDS = [(re.compile(pattern + '$'), words) for pattern, words in (
+    (r'net\.(\w+)\.b(\d+)', r'\1 network, batch \2'),
+    (r'torch\.depth\.b(\d+)_(\w+)', r'PyTorch \2, batch \1'),
+    (r'fuse\.b(\d+)\.frame', r'fusion = paper, a frame, batch \1'),
+    (r'cells\.b(\d+)\.frame', r'fusion = cells, a frame, batch \1'),
+    (r'fuse\.points_(\w+)', r'fusion = paper, points: \1'),
+    (r'cells\.points_(\w+)', r'fusion = cells, points: \1'),
+    (r'fuse\.keyframes_(\d+)\.rmse', r'RMSE of \1 keyframes'),
+    (r'paper\.resident\.frame', "the paper's kernels, data on the device"),
+    (r'paper\.kernels\.frame', "the paper's kernels, copies as its Algorithm 2"),
+    (r'paper\.kernel1\.frame', "the paper's kernel 1, the rest serial"),
+    (r'paper\.serial\.frame', "the paper's serial form"),
+    (r'stages\.(\w+)', r'one session, kernel by kernel: \1'),
+    (r'views\.swept_(\d+)', r'views, a keyframe that is swept, sessions: \1'),
+    (r'views\.frame_(\d+)', r'views, a frame, sessions: \1'),
+    (r'recognise\.step(\d)\.chain', r'recognition, every pixel of \1 each way'),
+    (r'recognise\.match_(\d+)', r'200 tensors against \1'),
+    (r'panorama\.(\w+)', r'a pair carves \1 voxels'),
+    (r'track\.paper(\d+)', r"landmarks: \1, the paper's round"),
+    (r'track\.rounds(\d+)', r'landmarks: \1, our rounds'),
+    (r'ceres\.paper(\d+)\.squares', r'Ceres, landmarks: \1'),
+    (r'latency\.answer_(\w+)', r'one session, last byte in to its answer, \1'),
+    (r'latency\.(\w+)', r'one session, last byte in to first change out, \1'),
+    (r'phones\.fresh_32\.(\w+)', r'32 phones in a fresh process: \1'),
+    (r'phones\.walk_most', r'phones of a walk with p99 in 33 ms and no frame left out'))]
+
+
+def in_words(name):
+    return next((pattern.sub(words, name) for pattern, words in WORDS if pattern.match(name)), name.replace('.', ', '))
+
+
+def card_rows(*kinds):
+    return [row for name, row in rows('card').items() if name.split('.')[0] in kinds]
+
+
+def card_table(mine):
+    """Ours beside a peer."""
+    if not mine:
+        return ['No run is accepted yet: `make card-accept` on a GPU host writes tests/bench/card.tsv.']
     body = []
     for row in mine:
         ratio = ''
         if row['value'] and row['peer'] and float(row['value']):
             ratio = float(row['peer']) / float(row['value'])
             ratio = results.text(1 / ratio if row['better'] == 'higher' else ratio)
-        body.append([row['figure'], results.text(row['value']) if row['value'] else row['why'], row['unit'],
-                     results.text(row['peer']) if row['peer'] else '', row['whose'], ratio])
-    return grid(['figure', 'ours', 'unit', 'peer', 'which', 'times better'], body) + made(mine)
+        body.append([in_words(row['figure']), results.text(row['value']) if row['value'] else row['why'], row['unit'],
+                     results.text(row['peer']) if row['peer'] else '', row['whose'], ratio, results.text(row['limit']) if row['limit'] else ''])
+    return grid(['', 'ours', 'unit', 'peer', 'which', 'times better', 'limit'], body) + made(mine)
 
 
 def table_card_fusion():
-    return card_table(('fuse', 'cells', 'paper'))
+    return card_table(card_rows('fuse', 'cells', 'paper'))
 
 
 def table_card_networks():
-    return card_table(('net', 'torch'))
+    return card_table(card_rows('net', 'torch'))
 
 
 def table_card_stages():
-    return card_table(('stages', 'views', 'track', 'ceres', 'panorama', 'recognise'))
+    return card_table(card_rows('stages', 'views', 'track', 'ceres', 'panorama', 'recognise'))
+
+
+def table_card_latency():
+    return card_table(card_rows('latency') + [row for row in card_rows('phones') if '.walk_' not in row['figure'] or row['figure'].endswith('_most')])
 
 
 def table_card_phones():
-    return card_table(('phones', 'latency'))
+    """A row a number of phones that walk."""
+    table, keys = rows('card'), ('p50', 'p95', 'p99', 'used', 'left_out')
+    walks = list(dict.fromkeys(name.split('.')[1] for name in table if name.startswith('phones.walk_') and not name.endswith('_most')))
+    if not walks:
+        return card_table([])
+    return grid(['phones at 30 frames/s', 'p50, ms', 'p95, ms', 'p99, ms', 'frames used a second', 'frames left out'],
+                [[walk[5:]] + [cell(table, f'phones.{walk}.{key}') for key in keys] for walk in walks]) + made(card_rows('phones'))
 
 
 def table_card_tests():
-    return card_table(('twins', 'e2e'))
+    return card_table(card_rows('twins', 'e2e', 'tenants', 'beside'))
 
 
 # ---------------------------------------------------------------- pages

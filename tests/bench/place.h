@@ -65,7 +65,7 @@ struct place {
     int n_things, n_lamps, n_stops;
 };
 
-/* name: room, corridor, desk, loop. Returns 0, or -1: there is no such place. (place_list.c) */
+/* name: room, corridor, desk. Returns 0, or -1: there is no such place. (place_list.c) */
 int place_list_make(struct place *p, const char *name);
 
 /* The colour of a face at u, v; half: half sides of the face; what is finer than `blur` is left

@@ -269,63 +269,12 @@ static void make_desk(struct place *p)
     stops(p, walk, 7);
 }
 
-/* What hangs and stands along one side of the corridor that leads round: along x at z, or along z
- * at x; `in` points into it. */
-static void along_wall(struct place *p, float from, float to, float at, float in, int along_z)
-{
-    static const float red[3] = {0.55f, 0.08f, 0.06f}, blue[3] = {0.1f, 0.2f, 0.45f};
-    static const float board[3] = {0.6f, 0.45f, 0.28f};
-
-    for (float s = from; s < to; s += 1.1f) {
-        int n = p->n_things;
-        float y = 0.9f + 0.6f * place_hash(n, 1, 9), w = 0.5f + 0.4f * place_hash(n, 2, 9);
-        float a = s + 0.4f * place_hash(n, 3, 9), b = s + 0.5f * place_hash(n, 4, 9);
-        float wall = at + 0.01f * in, foot = at + 0.25f * in,
-              side = 0.2f + 0.2f * place_hash(n, 5, 9);
-        const float *rgb = n % 3 == 0 ? red : n % 3 == 1 ? blue : board;
-
-        picture(p, along_z ? wall : a, y, along_z ? a : wall, w, 0.5f + 0.3f * place_hash(n, 6, 9),
-                along_z);
-        if (n % 2)
-            box(p, along_z ? foot : b, 0, along_z ? b : foot, side, 2 * side, side,
-                place_hash(n, 7, 9), PLACE_POSTER, rgb);
-    }
-}
-
-/* 14 x 2.6 x 10 m about a block of 8.4 x 4.4 m: 40 m round it and a little on. */
-static void make_loop(struct place *p)
-{
-    static const float floor_rgb[3] = {0.42f, 0.4f, 0.36f}, wall[3] = {0.7f, 0.66f, 0.58f};
-    static const float way[PLACE_STOPS_MAX + 1][2] = {{-4, -4}, {0, -4}, {4, -4}, {6, -2}, {6, 2},
-                                                      {4, 4},   {0, 4},  {-4, 4}, {-6, 2}, {-6, -2},
-                                                      {-4, -4}, {0, -4}, {4, -4}};
-
-    p->around = 0.35f;
-    shell(p, 14, 2.6f, 10, PLACE_TILES, floor_rgb, wall);
-    box(p, 0, 0, 0, 8.4f, 2.6f, 4.4f, 0, PLACE_PLASTER, wall);
-    for (int i = -1; i < 2; i += 2) {
-        float s = (float)i;
-
-        along_wall(p, -6.4f, 6.4f, 5 * s, -s, 0);
-        along_wall(p, -4.4f, 4.4f, 7 * s, -s, 1);
-        along_wall(p, -3.9f, 3.6f, 2.2f * s, s, 0);
-        along_wall(p, -1.9f, 1.6f, 4.2f * s, s, 1);
-        lamp(p, 0, 2.58f, 3.6f * s, vec3_make(3, 0, 0), vec3_make(0, 0, 0.2f), 1.3f, 1.1f);
-        lamp(p, 5.6f * s, 2.58f, 0, vec3_make(0.2f, 0, 0), vec3_make(0, 0, 2), 1.3f, 1.1f);
-    }
-    p->n_stops = PLACE_STOPS_MAX;
-    for (int i = 0; i < PLACE_STOPS_MAX; i++)
-        p->stop[i] = (struct place_stop){vec3_make(way[i][0], 1.5f, way[i][1]),
-                                         vec3_make(way[i + 1][0], 1.2f, way[i + 1][1])};
-}
-
 int place_list_make(struct place *p, const char *name)
 {
     static const struct {
         const char *name;
         void (*make)(struct place *p);
-    } list[] = {
-        {"room", make_room}, {"corridor", make_corridor}, {"desk", make_desk}, {"loop", make_loop}};
+    } list[] = {{"room", make_room}, {"corridor", make_corridor}, {"desk", make_desk}};
 
     memset(p, 0, sizeof *p);
     for (size_t i = 0; i < sizeof list / sizeof *list; i++)

@@ -1,8 +1,8 @@
 /*
  * places - write a sequence with exact depth: a walk through a drawn place, or a folder turned
  *
- *     places room|corridor|desk|loop OUT [frames=120] [seed=1] [turn=0|90|180|270]
- *            [length=0.13] [degrees=0.3] [window=20] [drift=0.02]
+ *     places room|corridor|desk OUT [frames=120] [seed=1] [turn=0|90|180|270]
+ *            [length=0.13] [degrees=0.3] [window=20]
  *            [lens=1|2|3] [wide=1]
  *     places FOLDER OUT turn=90|180|270
  *     places FOLDER OUT lens=1|2|3
@@ -12,7 +12,6 @@
  * length, degrees: poses.txt has errors as odometry makes them: for `window` frames together, steps
  *     are too long or short by a normal share and turned by an angle about one axis, and the camera
  *     turns besides by that angle over the window. poses_true.txt has none.
- * drift: poses.txt is off by this share of the way that was gone, always in one direction.
  * turn: pictures and depth are turned clockwise by so many degrees, intrinsics and poses with them,
  *     as of a camera that is held so. A folder's pictures are encoded anew.
  * lens: as of a camera that is radial-tangential (1), a fisheye (2) or a sphere (3); sequence.json
@@ -46,7 +45,7 @@ struct options {
     const char *source, *out;
     int frames, turn, window, lens, wide;
     uint32_t seed;
-    double length, degrees, drift;
+    double length, degrees;
 };
 
 /* ------------------------------------------------------------------------- the camera's way */
@@ -393,9 +392,7 @@ static void draw(const struct options *o, struct place *p)
                        .h = height,
                        .K = {focal, focal, 0.5f * (float)(width - 1), 0.5f * (float)(height - 1)}};
     struct rigid last = rigid_identity(), guessed = last;
-    const struct vec3 drift = {0.78f, 0.05f, 0.62f}; /* a metre */
     int errs = o->length > 0 || o->degrees > 0;
-    float way = 0;
 
     if (o->lens) {
         w.K.fx = w.K.fy = WIDE_FOCAL;
@@ -407,19 +404,11 @@ static void draw(const struct options *o, struct place *p)
         fail("no memory");
     open_folder(&w);
     for (int i = 0; i < o->frames; i++) {
-        struct rigid T = pose_at(p, i, o->frames, o->seed), said;
-        float step[3];
+        struct rigid T = pose_at(p, i, o->frames, o->seed);
 
         guessed = i && errs ? guess(o, &guessed, &last, &T, i) : T;
-        said = guessed;
-        for (int k = 0; k < 3; k++)
-            step[k] = i ? T.t[k] - last.t[k] : 0;
-        way += sqrtf(step[0] * step[0] + step[1] * step[1] + step[2] * step[2]);
-        said.t[0] += (float)o->drift * way * drift.x;
-        said.t[1] += (float)o->drift * way * drift.y;
-        said.t[2] += (float)o->drift * way * drift.z;
         place_draw(w.rgb, w.depth, p, &T, w.K, width, height, o->seed + (uint32_t)i);
-        put_frame(&w, &said, &T);
+        put_frame(&w, &guessed, &T);
         last = T;
     }
     close_folder(&w, FPS, 0.001, "+y");
@@ -504,8 +493,6 @@ static void take_option(struct options *o, const char *arg)
         o->length = v;
     else if (strcmp(name, "degrees") == 0 && v >= 0 && v <= 10)
         o->degrees = v;
-    else if (strcmp(name, "drift") == 0 && v >= 0 && v <= 1)
-        o->drift = v;
     else if (strcmp(name, "window") == 0 && v >= 1 && v <= 100000)
         o->window = (int)v;
     else if (strcmp(name, "lens") == 0 && v >= 0 && v < LENS_MODELS)
@@ -513,7 +500,7 @@ static void take_option(struct options *o, const char *arg)
     else if (strcmp(name, "wide") == 0 && (v == 0 || v == 1))
         o->wide = (int)v;
     else
-        fail("options are frames, seed, turn (0, 90, 180, 270), length, degrees, drift, window, "
+        fail("options are frames, seed, turn (0, 90, 180, 270), length, degrees, window, "
              "lens and wide");
 }
 
@@ -523,7 +510,7 @@ int main(int argc, char **argv)
     struct options o = {.frames = 0, .seed = 1, .window = 20};
 
     if (argc < 3)
-        fail("places room|corridor|desk|loop|FOLDER OUT [NAME=NUMBER ...]");
+        fail("places room|corridor|desk|FOLDER OUT [NAME=NUMBER ...]");
     o.source = argv[1];
     o.out = argv[2];
     for (int i = 3; i < argc; i++)

@@ -46,10 +46,10 @@ def write(path, rows, head):
 
 
 def text(value, digits=3):
-    """A number with so many significant digits, never with an exponent."""
+    """A number with so many significant digits, never with an exponent; counts as they are."""
     value = float(value)
-    if value == 0 or not math.isfinite(value):
-        return f'{value:g}'
+    if not math.isfinite(value) or value.is_integer():
+        return f'{value:,.0f}'
     places = digits - 1 - math.floor(math.log10(abs(value)))
     return f'{round(value, places):,.{max(places, 0)}f}'
 

@@ -1,7 +1,6 @@
 #include "tests/bench/support_sequence.h"
 
 #include "proto/image/jpeg.h"
-#include "proto/geom/upright.h"
 #include "proto/json.h"
 #include "proto/image/png.h"
 #include "tests/support/scene.h"
@@ -27,8 +26,6 @@ struct support_sequence {
     uint8_t *rgb;
     float *depth;
     uint32_t noise;
-    struct upright held;
-    int turn; /* of the last frame; -1: there was none */
 };
 
 static int read_file(uint8_t **data, size_t *len, const char *path, struct err *err)
@@ -93,7 +90,6 @@ int support_sequence_open(struct support_sequence **out, const char *folder, int
     s->w = w;
     s->h = h;
     s->noise = 2463534242u;
-    s->turn = -1;
     s->width = w;
     s->height = h;
     s->K = scene_intrinsics(w, h);
@@ -237,8 +233,5 @@ int support_sequence_next(struct support_sequence *s, struct support_frame *f, s
     f->K = s->K;
     f->depth = s->depth;
     f->posed = !s->folder[0] || s->poses;
-    if (rc == 0 && f->posed)
-        s->turn = upright_turn(&s->held, &f->T_wc, 0, s->turn);
-    f->turn = s->turn > 0 ? s->turn : 0;
     return rc;
 }

@@ -22,7 +22,6 @@ struct support_frame {
     struct intrinsics K; /* of rgb */
     struct rigid T_wc;
     int posed;    /* T_wc is known; else the identity stands in */
-    int turn;     /* gpu_item.turn, as a session finds it that is not told what is up */
     float *depth; /* [h][w] */
 };
 

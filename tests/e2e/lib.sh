@@ -145,4 +145,5 @@ frames_come() { # a session is being fed
     ctl session list 2>/dev/null | "$PYTHON" -c 'import json, sys
 sys.exit(not any(s["state"] == "streaming" and s["counts"]["received"] for s in json.load(sys.stdin)["sessions"]))' 2>/dev/null
 }
+near() { echo "# $1, $2 within 2 %" && (($1 * 100 > $2 * 98 && $1 * 100 < $2 * 102)); }
 at_least() { "$PYTHON" -c 'import sys; sys.exit(not float(sys.argv[1]) >= float(sys.argv[2]))' "$1" "$2"; }

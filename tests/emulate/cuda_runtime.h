@@ -251,7 +251,24 @@ static inline cudaError_t cudaGraphNodeGetType(cudaGraphNode_t, cudaGraphNodeTyp
 }
 
 typedef void emulate_thread_fn(void *kernel);
-void emulate_launch(dim3 grid, dim3 block, emulate_thread_fn *thread, void *kernel);
+struct emulate_shared { /* shared memory of the kernels of one file */
+    char *first, *end;
+};
+void emulate_launch(dim3 grid, dim3 block, emulate_thread_fn *thread, void *kernel,
+                    struct emulate_shared shared);
+
+/* Where static variables of the file's section begin and end, as the linker says; NULL: the file
+ * has none. EMULATE_FILE is the file's stem. */
+#define EMULATE_JOIN(a, b) a##b
+#define EMULATE_NAMED(a, b) EMULATE_JOIN(a, b)
+#define EMULATE_TEXT_OF(a) #a
+#define EMULATE_TEXT(a) EMULATE_TEXT_OF(a)
+#define EMULATE_SECTION EMULATE_NAMED(emulate_shared_, EMULATE_FILE)
+#define EMULATE_START EMULATE_NAMED(__start_, EMULATE_SECTION)
+#define EMULATE_STOP EMULATE_NAMED(__stop_, EMULATE_SECTION)
+extern "C" {
+extern char EMULATE_START[] __attribute__((weak)), EMULATE_STOP[] __attribute__((weak));
+}
 
 template <class... Params, class... Args>
 static inline cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config,
@@ -266,7 +283,8 @@ static inline cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config,
     void (*launch_it)(void *) = [](void *what) {
         launch *l = (launch *)what;
         emulate_launch(
-            l->grid, l->block, [](void *thread) { (*(call *)thread)(); }, &l->thread);
+            l->grid, l->block, [](void *thread) { (*(call *)thread)(); }, &l->thread,
+            emulate_shared{EMULATE_START, EMULATE_STOP});
     };
     if (emulate_records(config->stream))
         emulate_record(config->stream, launch_it, &one, sizeof one);
@@ -282,7 +300,7 @@ static inline cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config,
 #define __host__
 #define __launch_bounds__(...)
 /* one block runs at a time; before each, emulate_launch() fills this section with rubbish */
-#define __shared__ static __attribute__((section("emulate_shared")))
+#define __shared__ static __attribute__((section(EMULATE_TEXT(EMULATE_SECTION))))
 
 extern dim3 threadIdx, blockIdx, blockDim, gridDim;
 

@@ -1,13 +1,13 @@
 /*
  * emulate.cc - blocks of threads as fibers (see cuda_runtime.h)
  *
- * A fiber keeps its stack for the life of the program and runs one thread of each block. The first
- * entry goes through ucontext, all others through _setjmp() and _longjmp(), which are calls of the
- * C library alone.
+ * A fiber is a stack, which it keeps for the life of the program. It runs one thread of a block
+ * after another; a thread that waits keeps its fiber, and the next thread gets another one. So
+ * threads that never wait cost a call each. Fibers jump to each other by the compiler's own
+ * __builtin_setjmp(), which keeps three registers; the first entry goes through ucontext.
  */
 #include <cuda_runtime.h>
 
-#include <setjmp.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <ucontext.h>
@@ -15,32 +15,33 @@
 #define THREADS_MAX 1024
 #define STACK_BYTES (256u << 10)
 
-enum fiber_state { FIBER_READY, FIBER_BLOCK, FIBER_WARP, FIBER_DONE };
+enum thread_state { THREAD_NEW, THREAD_READY, THREAD_BLOCK, THREAD_WARP, THREAD_DONE };
 
 struct fiber {
-    jmp_buf at;
+    void *at[5];
     int entered;
 };
 
 dim3 threadIdx, blockIdx, blockDim, gridDim;
 
 static struct {
-    uint8_t state[THREADS_MAX]; /* enum fiber_state, close together: it is looked at most */
+    uint8_t state[THREADS_MAX]; /* enum thread_state */
     uint8_t turn[THREADS_MAX];  /* of the two buffers of its warp */
-    struct fiber fibers[THREADS_MAX];
+    struct fiber *of[THREADS_MAX];
     uint64_t warps[THREADS_MAX / 32][2][32];
-    jmp_buf home;
+    uint8_t waiting[THREADS_MAX / 32]; /* lanes that wait for their warp */
+    unsigned n_waiting, n_blocked, n_done;
     emulate_thread_fn *thread;
     void *kernel;
-    unsigned now, n; /* the fiber that runs; threads of the block */
+    struct emulate_shared shared;
+    unsigned n, now;         /* threads of the block; the one that runs */
+    unsigned first, step, k; /* of the pass over all threads: which is next */
     unsigned sum, sum_of_last;
     uint64_t lot;
+    struct fiber fibers[THREADS_MAX], *spare[THREADS_MAX], *running;
+    unsigned n_fibers, n_spare;
+    void *home[5];
 } all;
-
-/* Where static variables of that section begin and end: the linker says. */
-extern "C" {
-extern char __start_emulate_shared[], __stop_emulate_shared[];
-}
 
 static unsigned draw(unsigned n)
 {
@@ -48,21 +49,65 @@ static unsigned draw(unsigned n)
     return (unsigned)((all.lot >> 32) * n >> 32);
 }
 
-static void leave(enum fiber_state state)
+/* Warps whose lanes all wait for each other go on. Returns whether there are any. */
+static int release_warps(void)
 {
-    struct fiber *f = &all.fibers[all.now];
-    all.state[all.now] = (uint8_t)state;
-    if (_setjmp(f->at) == 0)
-        _longjmp(all.home, 1);
+    int any = 0;
+    for (unsigned w = 0; all.n_waiting && w < all.n / 32; w++) {
+        if (all.waiting[w] < 32)
+            continue;
+        any = 1;
+        memset(all.state + 32 * w, THREAD_READY, 32);
+        all.waiting[w] = 0;
+        all.n_waiting -= 32;
+    }
+    return any;
 }
 
-static void live(void)
+/* As on a device, threads that have returned are not waited for. */
+static int release_block(void)
+{
+    if (all.n_done == all.n)
+        return 0;
+    if (all.n_blocked + all.n_done < all.n) {
+        fprintf(stderr, "emulate: block (%u,%u): a barrier that %u of %u threads reach\n",
+                blockIdx.x, blockIdx.y, all.n_blocked, all.n - all.n_done);
+        exit(3);
+    }
+    for (unsigned i = 0; i < all.n; i++)
+        if (all.state[i] == THREAD_BLOCK)
+            all.state[i] = THREAD_READY;
+    all.n_blocked = 0;
+    all.sum_of_last = all.sum;
+    all.sum = 0;
+    return 1;
+}
+
+static void begin_pass(void)
+{
+    all.first = draw(all.n);
+    all.step = 2 * draw(all.n) + 1; /* n is a power of two */
+    all.k = 0;
+}
+
+/* Makes the next thread that does not wait the one that runs. Returns 0 when the block is over. */
+static int find_next(void)
 {
     for (;;) {
-        all.thread(all.kernel);
-        leave(FIBER_DONE);
+        while (all.k < all.n) {
+            unsigned i = (all.first + all.k++ * all.step) & (all.n - 1);
+            if (all.state[i] <= THREAD_READY) {
+                all.now = threadIdx.x = i;
+                return 1;
+            }
+        }
+        if (!release_warps() && !release_block())
+            return 0;
+        begin_pass();
     }
 }
+
+static void live(void);
 
 static void begin(void)
 {
@@ -73,31 +118,74 @@ static void begin(void)
         fprintf(stderr, "emulate: no stack for a thread\n");
         exit(3);
     }
+    all.running->entered = 1;
     first.uc_stack.ss_sp = stack;
     first.uc_stack.ss_size =
-        STACK_BYTES - all.now * 320 % 16384; /* not all in one set of the cache */
+        STACK_BYTES - all.n_fibers * 320 % 16384; /* not all in one set of the cache */
     first.uc_link = NULL;
     makecontext(&first, live, 0);
     setcontext(&first);
 }
 
-static void enter(unsigned i)
+/* Goes on with the thread that runs now: in its fiber, or in one without a thread. */
+static __attribute__((noinline)) void enter(void)
 {
-    struct fiber *f = &all.fibers[i];
-    all.now = i;
-    threadIdx = dim3(i, 0, 0);
-    if (_setjmp(all.home))
+    if (all.state[all.now] == THREAD_READY)
+        all.running = all.of[all.now];
+    else
+        all.running = all.n_spare ? all.spare[--all.n_spare] : &all.fibers[all.n_fibers++];
+    if (!all.running->entered)
+        begin();
+    __builtin_longjmp(all.running->at, 1);
+}
+
+static __attribute__((noinline)) void end_block(void)
+{
+    __builtin_longjmp(all.home, 1);
+}
+
+static __attribute__((noinline)) void leave(void)
+{
+    if (__builtin_setjmp(all.running->at))
         return;
-    if (f->entered)
-        _longjmp(f->at, 1);
-    f->entered = 1;
-    begin();
+    if (find_next())
+        enter();
+    end_block();
+}
+
+/* A fiber whose thread has returned takes the next new one itself. */
+static void live(void)
+{
+    for (;;) {
+        int more;
+        all.thread(all.kernel);
+        all.state[all.now] = THREAD_DONE;
+        all.n_done++;
+        more = find_next();
+        if (more && all.state[all.now] == THREAD_NEW)
+            continue;
+        all.spare[all.n_spare++] = all.running;
+        if (__builtin_setjmp(all.running->at))
+            continue;
+        if (more)
+            enter();
+        end_block();
+    }
+}
+
+static void wait_for(enum thread_state what)
+{
+    unsigned i = all.now;
+    all.state[i] = (uint8_t)what;
+    all.of[i] = all.running;
+    leave();
 }
 
 unsigned emulate_barrier(unsigned value)
 {
     all.sum += value;
-    leave(FIBER_BLOCK);
+    all.n_blocked++;
+    wait_for(THREAD_BLOCK);
     return all.sum_of_last;
 }
 
@@ -107,66 +195,27 @@ void emulate_exchange(uint64_t value, const uint64_t **lanes)
     all.turn[all.now] ^= 1; /* a lane is ahead of another by one exchange at most */
     warp[all.now % 32] = value;
     *lanes = warp;
-    leave(FIBER_WARP);
+    all.waiting[all.now / 32]++;
+    all.n_waiting++;
+    wait_for(THREAD_WARP);
 }
 
-/* Warps whose lanes all wait for each other go on. Returns whether there are any. */
-static int release_warps(void)
+static __attribute__((noinline)) void run_block(void)
 {
-    int any = 0;
-    for (unsigned w = 0; w < all.n; w += 32) {
-        unsigned waiting = 0, lanes = all.n - w < 32 ? all.n - w : 32;
-        for (unsigned i = 0; i < lanes; i++)
-            waiting += all.state[w + i] == FIBER_WARP;
-        if (waiting < lanes)
-            continue;
-        any = 1;
-        for (unsigned i = 0; i < lanes; i++)
-            all.state[w + i] = FIBER_READY;
-    }
-    return any;
-}
-
-/* As on a device, threads that have returned are not waited for. */
-static int release_block(void)
-{
-    unsigned waiting = 0, done = 0;
-    for (unsigned i = 0; i < all.n; i++) {
-        waiting += all.state[i] == FIBER_BLOCK;
-        done += all.state[i] == FIBER_DONE;
-    }
-    if (waiting == 0 && done == all.n)
-        return 0;
-    if (waiting == 0 || waiting + done < all.n) {
-        fprintf(stderr, "emulate: block (%u,%u): a barrier that %u of %u threads reach\n",
-                blockIdx.x, blockIdx.y, waiting, all.n - done);
-        exit(3);
-    }
-    for (unsigned i = 0; i < all.n; i++)
-        if (all.state[i] == FIBER_BLOCK)
-            all.state[i] = FIBER_READY;
-    all.sum_of_last = all.sum;
-    all.sum = 0;
-    return 1;
-}
-
-static void run_block(void)
-{
-    memset(__start_emulate_shared, 0xa5, (size_t)(__stop_emulate_shared - __start_emulate_shared));
-    all.sum = 0;
-    memset(all.state, FIBER_READY, all.n);
+    if (all.shared.first)
+        memset(all.shared.first, 0xa5, (size_t)(all.shared.end - all.shared.first));
+    memset(all.state, THREAD_NEW, all.n);
     memset(all.turn, 0, all.n);
-    do {
-        unsigned first = draw(all.n), step = 2 * draw(all.n) + 1; /* n is a power of two */
-        for (unsigned k = 0; k < all.n; k++) {
-            unsigned i = (first + k * step) & (all.n - 1);
-            if (all.state[i] == FIBER_READY)
-                enter(i);
-        }
-    } while (release_warps() || release_block());
+    all.sum = all.n_done = 0;
+    begin_pass();
+    if (__builtin_setjmp(all.home))
+        return;
+    if (find_next())
+        enter();
 }
 
-void emulate_launch(dim3 grid, dim3 block, emulate_thread_fn *thread, void *kernel)
+void emulate_launch(dim3 grid, dim3 block, emulate_thread_fn *thread, void *kernel,
+                    struct emulate_shared shared)
 {
     unsigned n = grid.x * grid.y, *order = (unsigned *)malloc(n * sizeof *order);
     const char *seed = getenv("EMULATE_SEED");
@@ -182,6 +231,7 @@ void emulate_launch(dim3 grid, dim3 block, emulate_thread_fn *thread, void *kern
     }
     all.thread = thread;
     all.kernel = kernel;
+    all.shared = shared;
     all.n = block.x;
     blockDim = block;
     gridDim = grid;

@@ -71,8 +71,8 @@ rule_arrows() {
                 if (is_missing(to)) bad("\"" to "\" does not exist")
                 if (from == folder || from == "daemon") next
                 if (from == "gpu" && folder == "proto") {
-                    if (to !~ /^proto\/(err|types|array|bytes|section)[.]h$|^proto\/geom\//)
-                        bad("gpu may use only err.h, types.h, array.h, bytes.h, section.h and geom of proto, not " to)
+                    if (to !~ /^proto\/(err|types|array|bytes|section|lock)[.]h$|^proto\/geom\//)
+                        bad("gpu may use only err.h, types.h, array.h, bytes.h, section.h, lock.h and geom of proto, not " to)
                     next
                 }
                 if (from == "api" && folder == "proto") next
@@ -250,7 +250,7 @@ rule_headers_cxx() {
 # ---------------------------------------------------------------- habits
 rule_exit() {
     match "$HOUSE" "c h cu cuh" '(^|[^A-Za-z0-9_.>])(_?exit|_Exit|quick_exit|abort)[ ]*\(' 'ends the process outside a main file' |
-        grep -vE '^(daemon/main|api/ctl/reconctl_main)\.c:'
+        grep -vE '^(daemon/main|api/ctl/reconctl_main|proto/checked)\.c:'
 }
 
 # Every call of the CUDA run-time is checked or thrown away on purpose: inside CU_TRY(...) or
@@ -450,6 +450,25 @@ rule_events() {
     done < <(grep -noE '`[0-9a-f]{32}`' "$page")
 }
 
+# The tables of docs/ARCHITECTURE.md that the code has as well: a frame's states, and which lock is taken under which.
+rule_tables() {
+    local page=docs/ARCHITECTURE.md
+    [[ -e $page ]] || return 0
+    tables_differ daemon/session/frame_state.h 's/^.* X\((\w+), (\w+), (\w+), "(.*)"\).*/\1 \2 \3 \4/p' \
+        's/^\| `([A-Z_]+)` \| `([A-Z_]+)` \| `([A-Z_]+)` \| (.*) \|$/\1 \2 \3 \4/p'
+    tables_differ proto/lock.h 's/^.* X\((\w+), (\w+)\).*/\1 \2/p' \
+        's/^\| `([A-Z_]+)` \| `?([A-Z_]+|none)`? \| [^`|]*( `[^|]*)? \| [^|]* \|$/\1 \2/; s/ none$/ NONE/; /^[A-Z_]+ [A-Z_]+$/p'
+}
+tables_differ() { # header, row of the header, row of the page
+    [[ -e $1 ]] || return 0
+    diff <(sed -nE "$2" "$1") <(sed -nE "$3" "$page") | sed -nE "s|^< |$1:1: not in $page: |p; s|^> |$page:1: not in $1: |p"
+}
+
+# A mutex has a name and a place in the order of proto/lock.h.
+rule_locks() {
+    match "$HOUSE" "c h cu cuh" 'pthread_mutex_|PTHREAD_MUTEX' 'a mutex without a name: proto/lock.h has them' | grep -v '^proto/lock.h:'
+}
+
 # Figures of pages are those of committed results, and pages that are held to it have no others.
 rule_figures() {
     "${PYTHON:-python3}" "$LINT_HOME/../bench/pages.py" --check
@@ -457,4 +476,4 @@ rule_figures() {
 
 # shellcheck disable=SC2034
 RULES="arrows fences rooms circles symbols headers_c headers_cxx exit cuda_checked cuda_launch cuda_bounds ifdef macro_return file_length function_length
-       line_length format words riddles layout shell python man pages metrics events figures"
+       line_length format words riddles layout shell python man pages metrics events figures tables locks"

@@ -22,8 +22,8 @@ struct reader {
     struct control_sync sync;
     struct control_bye bye;
     struct control_ack acks[64];
-    int n_sync, n_blocks, n_puts, n_patches, n_deletes, n_clears, n_acks, n_ready, n_bye, n_errors,
-        n_ended, n_closed;
+    int n_sync, n_blocks, n_puts, n_patches, n_deletes, n_clears, n_acks, n_ready, n_bye, n_ended,
+        n_closed;
     uint64_t bytes;
     uint64_t known;            /* the revision of `ready` */
     struct control_reach held; /* by the blocks that came, of which PROTOCOL.md, "Resume" tells */
@@ -93,7 +93,6 @@ static inline void take_text(struct reader *r, const uint8_t *msg, size_t len)
         r->acks[r->n_acks++ % 64] = m.ack;
     } else {
         r->n_ready += m.op == CONTROL_READY;
-        r->n_errors += m.op == CONTROL_ERROR;
         r->n_ended += m.op == CONTROL_ENDED;
         r->n_closed += m.op == CONTROL_SESSION_CLOSED;
         assert_true(m.op != CONTROL_ENDED || m.ended.revision == r->sync.revision);

@@ -7,7 +7,7 @@
 
 #include "daemon/clock.h"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct lock lock = LOCK_INITIALIZER(LOCK_TURN);
 static pthread_cond_t wake = PTHREAD_COND_INITIALIZER;
 static bool come;
 
@@ -16,21 +16,21 @@ static void the_past_ends_it(void **state)
     uint64_t until = clock_us() + 2500;
 
     (void)state;
-    pthread_mutex_lock(&lock);
+    lock_take(&lock);
     assert_false(clock_wait(&wake, &lock, 0));
     assert_false(clock_wait(&wake, &lock, clock_us()));
     while (clock_wait(&wake, &lock, until))
         ;
     assert_true(clock_us() >= until);
-    pthread_mutex_unlock(&lock);
+    lock_give(&lock);
 }
 
 static void *send_one(void *arg)
 {
-    pthread_mutex_lock(&lock);
+    lock_take(&lock);
     come = true;
     pthread_cond_signal(&wake);
-    pthread_mutex_unlock(&lock);
+    lock_give(&lock);
     return arg;
 }
 
@@ -41,11 +41,11 @@ static void a_signal_ends_it(void **state)
     bool signalled = true;
 
     (void)state;
-    pthread_mutex_lock(&lock);
+    lock_take(&lock);
     assert_int_equal(pthread_create(&thread, NULL, send_one, NULL), 0);
     while (!come && signalled)
         signalled = clock_wait(&wake, &lock, until);
-    pthread_mutex_unlock(&lock);
+    lock_give(&lock);
     pthread_join(thread, NULL);
     assert_true(come && signalled);
 }

@@ -2,6 +2,7 @@
  * nothing happens to, in one that dies meanwhile, in one that has no time, on a device that
  * fails. */
 #include "daemon/core_internal.h"
+#include "daemon/session/session_ends.h"
 #include "daemon/work/frame_end.h"
 #include "tests/support/store_rig.h"
 

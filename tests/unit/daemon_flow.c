@@ -2,6 +2,7 @@
  * daemon_flow.c - how fast frames may come: what a session takes of them by `fps`, what its clients
  * are told of rate and quality, and what becomes of frames beyond the window where none may be lost
  */
+#include "daemon/session/pace.h"
 #include "daemon/session/session.h"
 #include "tests/support/core_rig.h"
 

@@ -1,6 +1,7 @@
 /* More than there is room for: overload, floods, limits, fairness, and balanced accounts. */
 #include "daemon/config_table.h"
 #include "daemon/core_internal.h"
+#include "daemon/session/outbox.h"
 #include "tests/support/core_rig.h"
 
 /* More than the device can do: the oldest are dropped and told, order is kept, the sum is right. */

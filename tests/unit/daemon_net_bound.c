@@ -1,5 +1,5 @@
 /* Networks that are too large for the devices are refused when a session is created. */
-#include "daemon/work/worker_internal.h"
+#include "daemon/work/worker_state.h"
 #include "tests/support/store_rig.h"
 
 static int create(struct rig *r, int w, int h, struct session_info *info, struct err *err)

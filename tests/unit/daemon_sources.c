@@ -1,4 +1,5 @@
 /* daemon_sources.c - what feeders are told of their frames, and how several share a session */
+#include "daemon/session/session_sources.h"
 #include "tests/support/core_rig.h"
 
 #include "daemon/core_internal.h"

@@ -1,4 +1,5 @@
 /* What a restart gives back: killed processes, accounts, sessions at rest, tokens. */
+#include "daemon/session/session_info.h"
 #include "tests/support/store_rig.h"
 
 /* ------------------------------------------------------------------------- killed */

@@ -1,4 +1,4 @@
-"""Tables of tests/bench/quality: FOLDER NAME... - reads FOLDER/NAME.json, NAME.depth.json and NAME.path.json.
+"""figures.py FOLDER NAME... - figures of the reports that tests/bench/quality made: FOLDER/NAME.json, NAME.depth.json, NAME.path.json
 
 Prints the tables of pages (pages.py) of these figures; with ACCEPT=1 they also go to tests/bench/quality.tsv.
 """
@@ -37,7 +37,8 @@ def depth(name, d):
 
 def cloud(name, scene):
     yield f'cloud.{name}.frames', 'frames', scene['frames']
-    yield f'cloud.{name}.abs_rel', 'share', scene['depth']['abs_rel']
+    if fused := scene.get('depth_fused') or scene['depth']:
+        yield f'cloud.{name}.abs_rel', 'share', fused['abs_rel']
     for way, row in ((w, scene['rows'][w]) for w in ('session', 'average', 'tsdf')):
         if not row:
             continue

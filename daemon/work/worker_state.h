@@ -1,11 +1,12 @@
-/* worker_internal.h - what worker*.c share */
-#ifndef RECOND_DAEMON_WORKER_INTERNAL_H
-#define RECOND_DAEMON_WORKER_INTERNAL_H
+/* worker_state.h - what the two threads of a device share (worker.h) */
+#ifndef RECOND_DAEMON_WORKER_STATE_H
+#define RECOND_DAEMON_WORKER_STATE_H
 
 #include "daemon/config.h"
 #include "daemon/session/pipeline.h"
 #include "daemon/work/batch_policy.h"
 #include "daemon/work/worker.h"
+#include "proto/lock.h"
 
 #include <pthread.h>
 
@@ -35,8 +36,8 @@ struct worker {
     struct job *left[GPU_BATCH_MAX]; /* left behind for the next batch: n_left */
     int n_left;
     struct batch_policy policy;
-    double busy_us; /* of the device, since looked_us */
-    uint64_t looked_us;
+    double busy_us; /* of the device, since noted_us */
+    uint64_t noted_us;
 
     bool stopped; /* of the thread that starts and stops it */
     struct turn *turns;
@@ -58,7 +59,7 @@ struct worker {
         bool ending;
     } make;
 
-    pthread_mutex_t lock;
+    struct lock lock;
     pthread_cond_t changed; /* state, n_working, make.n_leaving, served, ending */
     int state;              /* 1: opening, 0: open, else the error */
     struct err open_error;
@@ -70,30 +71,8 @@ struct worker {
     bool ending;                  /* it shall close the device */
 };
 
-/* Frames that were left behind and those of sessions that have a turn become a batch, others may
- * join it, and it is sent to the device. */
-void worker_batch_begin(struct worker *w, struct turn_entry **entries, int n);
-/* Waits for the oldest batch; for all of them. */
-void worker_batch_wait(struct worker *w);
-void worker_batch_wait_all(struct worker *w);
-/* batch_policy_due_us() of the oldest batch; batch_policy_nap_us(). */
-uint64_t worker_batch_due_us(const struct worker *w);
-uint64_t worker_batch_nap_us(const struct worker *w);
-/* Of struct session_work_ops. */
-void worker_turn_over(struct session *s);
 /* The device context is lost; by the thread that finds out. Frames that are in a journal are used
  * after the restart, and until then their clients are told nothing. */
 void worker_lose(struct worker *w);
-
-/* Starts the thread that makes sessions; the device is open. */
-MUST_CHECK int worker_make_start(struct worker *w, struct err *err);
-/* Gives everything back and ends it. */
-void worker_make_stop(struct worker *w);
-/* The device's copies of networks; when no session is left there. */
-void worker_make_close_models(struct worker *w);
-/* The session gets its device state, then its next turn. It has its turn, and is working. */
-void worker_make_session(struct worker *w, struct session *s);
-/* Its device state goes; with a reference that is let go of then. Worker's thread, no turn. */
-void worker_make_leave(struct worker *w, struct session *s);
 
 #endif

@@ -1,0 +1,75 @@
+/*
+ * frame_state.h - where a frame is on its way from its client to its end, and what moves it on
+ *
+ * FRAME_TRANSITIONS is the whole way; docs/ARCHITECTURE.md has the same table with its drawing. The
+ * thread that holds a frame moves it. A transition that is not in the table is reported and not
+ * made (proto/checked.h).
+ */
+#ifndef RECOND_DAEMON_FRAME_STATE_H
+#define RECOND_DAEMON_FRAME_STATE_H
+
+#include <stdatomic.h>
+
+/* from, event, to, by */
+#define FRAME_TRANSITIONS(X)                                         \
+    X(FREE, COME, FILLING, "edge, recovery")                         \
+    X(FILLING, COPIED, STORING, "edge, recovery")                    \
+    X(STORING, STORED, WAITING, "journal; edge where there is none") \
+    X(WAITING, DECODE, DECODING, "decoder")                          \
+    X(DECODING, DECODED, READY, "decoder")                           \
+    X(READY, TAKE, TAKEN, "worker, maker")                           \
+    X(TAKEN, SUBMIT, COMPUTING, "worker")                            \
+    X(COMPUTING, COMPUTED, COMMITTING, "worker")                     \
+    X(COMMITTING, END, FREE, "committer")                            \
+    X(TAKEN, HOLD, HELD, "worker")                                   \
+    X(HELD, TAKE, TAKEN, "worker, maker")                            \
+    X(COMMITTING, CONTINUE, UNFINISHED, "committer")                 \
+    X(UNFINISHED, TAKE, TAKEN, "worker, maker")                      \
+    X(FREE, ROUND, TAKEN, "worker")                                  \
+    X(WAITING, DISPLACE, FILLING, "edge")                            \
+    X(READY, DISPLACE, FILLING, "edge")                              \
+    X(DECODING, REFUSE, ENDING, "decoder")                           \
+    X(TAKEN, REFUSE, ENDING, "worker, maker")                        \
+    X(COMPUTING, REFUSE, ENDING, "worker")                           \
+    X(ENDING, END, FREE, "journal")                                  \
+    X(STORING, END, FREE, "journal")                                 \
+    X(DECODING, END, FREE, "decoder")                                \
+    X(TAKEN, END, FREE, "worker, maker")                             \
+    X(COMPUTING, END, FREE, "worker")
+
+#define FRAME_STATES_OF(X)                                                              \
+    X(FREE)       /* there is no frame in the slot */                                   \
+    X(FILLING)    /* its bytes are copied into the slot */                              \
+    X(STORING)    /* its record is on its way to the disk */                            \
+    X(WAITING)    /* to be decoded */                                                   \
+    X(DECODING)   /* a decoder has it */                                                \
+    X(READY)      /* decoded, for the device */                                         \
+    X(TAKEN)      /* by the device's worker, for a batch that has not left yet */       \
+    X(HELD)       /* until the device takes sideways pictures of its session */         \
+    X(COMPUTING)  /* on the device */                                                   \
+    X(COMMITTING) /* its result goes into the session */                                \
+    X(UNFINISHED) /* its result had no room for all: it goes to the device once more */ \
+    X(ENDING)     /* it is not used, and that is on its way to the disk */
+
+/* ROUND: a closing round begins (daemon/work/closing.h), which is no frame. DISPLACE: the frame makes
+ * room for another one in its slot. */
+#define FRAME_EVENTS_OF(X)                                                                    \
+    X(COME)                                                                                   \
+    X(COPIED)                                                                                 \
+    X(STORED) X(DECODE) X(DECODED) X(TAKE) X(HOLD) X(SUBMIT) X(COMPUTED) X(CONTINUE) X(ROUND) \
+        X(DISPLACE) X(REFUSE) X(END)
+
+#define FRAME_STATE(name) FRAME_STATE_##name,
+#define FRAME_EVENT(name) FRAME_EVENT_##name,
+enum frame_state { FRAME_STATES_OF(FRAME_STATE) FRAME_STATES };
+enum frame_event { FRAME_EVENTS_OF(FRAME_EVENT) FRAME_EVENTS };
+#undef FRAME_STATE
+#undef FRAME_EVENT
+
+/* Where the event takes a frame from there; -1: nowhere, it is forbidden. */
+int frame_state_after(enum frame_state from, enum frame_event event);
+
+/* Moves a frame on. Other threads may read the state meanwhile. */
+void frame_state_move(atomic_int *state, enum frame_event event);
+
+#endif
