@@ -26,7 +26,7 @@ static const char *const pose_sources[] = {"device", "learned", NULL};
 static const char *const depth_sources[] = {"network", "sensor", "both", NULL};
 static const char *const fusions[] = {"cells", "paper", NULL};
 static const char *const views[] = {"on", "off", "refined", NULL};
-static const char *const consistencies[] = {"paper", "patch", NULL};
+static const char *const consistencies[] = {"patch", "paper", NULL};
 static const char *const ties[] = {"off", "on", NULL};
 static const char *const bundles[] = {"off", "on", NULL};
 static const char *const ups[] = {"+y", "-y", "+z", "-z", "+x", "-x", NULL};
@@ -123,8 +123,8 @@ const struct session_option session_options_table[] = {
      .kinds = PANORAMA, .unit = "m", .help = "Side of a voxel"},
     {"consistency", SESSION_OPTION_WORD, FIELD(consistency), .words = consistencies,
      .kinds = PANORAMA,
-     .help = "What makes a voxel opaque: colours that are alike in both pictures of a pair, or "
-             "distances that pairs are found to have, which holds for surfaces without a pattern"},
+     .help = "What makes a voxel opaque: distances that pairs are found to have, which holds for "
+             "surfaces without a pattern, or colours that are alike in both pictures of a pair"},
     {"colour_levels", SESSION_OPTION_REAL, FIELD(colour_levels), 1, 442, .standard = "12",
      .kinds = PANORAMA, .unit = "levels",
      .help = "Distance of two colours, of 255 levels each, from which on they differ"},

@@ -60,11 +60,11 @@ enum session_views {
     SESSION_VIEWS_REFINED
 };
 
-/* What makes a voxel opaque: colours that are alike, or distances that pairs were found to have. */
+/* What makes a voxel opaque: distances that pairs were found to have, or colours that are alike. */
 enum session_consistency {
     SESSION_CONSISTENCY_DEFAULT,
-    SESSION_CONSISTENCY_PAPER,
-    SESSION_CONSISTENCY_PATCH
+    SESSION_CONSISTENCY_PATCH,
+    SESSION_CONSISTENCY_PAPER
 };
 
 /* The axis of the world that points away from the ground, as exports say it. */

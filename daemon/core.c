@@ -5,10 +5,11 @@
 #include "daemon/session/outbox.h"
 #include "daemon/session/session_ends.h"
 #include "daemon/session/session_restart.h"
-#include "daemon/work/closing.h"
+#include "daemon/session/session_state.h"
 #include "daemon/work/frame_end.h"
 #include "daemon/work/loop_closure.h"
 #include "daemon/work/object_search.h"
+#include "daemon/work/work_state.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -138,6 +139,20 @@ static int open_objects(struct core *c, struct err *err)
     return 0;
 }
 
+/* What is kept of a session across a restart, beside its device's state, in the order in which
+ * checkpoints have it. */
+static const struct state_section *const state_sections[] = {
+    &work_state_core,          /* DCOR */
+    &session_state_mirror,     /* DMIR */
+    &session_state_trajectory, /* DTRA */
+    &session_state_sources,    /* DSRC */
+    &work_state_jumps,         /* DJMP */
+    &session_state_position,   /* DPOS */
+    &object_search_state,      /* DINS */
+    &loop_closure_state,       /* DTIE */
+    NULL,
+};
+
 int core_open(struct core **core, const struct config *config, const struct core_backend *backend,
               struct err *err)
 {
@@ -145,22 +160,12 @@ int core_open(struct core **core, const struct config *config, const struct core
         config->limits.max_width, config->limits.max_height, config->limits.max_scans,
         (uint32_t)config->limits.max_frame_bytes, config->limits.decode_ms};
     struct core *c = calloc(1, sizeof(*c));
-    const struct store_ops store_ops = {.stored = decode_admit,
+    const struct store_ops store_ops = {.sections = state_sections,
+                                        .stored = decode_admit,
                                         .displaced = frame_end_displaced,
                                         .ended = frame_end_told,
-                                        .save = session_work_kick_device,
                                         .leave = session_work_retire,
-                                        .restored = closing_restore,
-                                        .whole = closing_done,
-                                        .recovered = frame_end_settle,
-                                        .tied_bytes = loop_closure_state_bytes,
-                                        .tied = loop_closure_save,
-                                        .tied_again = loop_closure_load,
-                                        .settled = object_search_settled,
-                                        .recognised_bytes = object_search_state_bytes,
-                                        .recognised = object_search_save,
-                                        .recognised_again = object_search_load,
-                                        .origin = core_tell_origin,
+                                        .back = frame_end_recovered,
                                         .free = core_free_session,
                                         .make = core_admit_again,
                                         .add = core_register_again,
@@ -357,7 +362,7 @@ static void suspend(struct core *c, struct session *s)
     if (!session_disk(s))
         return;
     if (session_idle(s, clock_unix_s(), suspend_s))
-        store_want_checkpoint(s, true);
+        session_work_save(s, true);
     else if (store_wants_checkpoint(s))
         session_work_kick_device(s);
 }
@@ -385,7 +390,7 @@ static void drain_session(struct core *c, struct session *s)
     (void)c;
     if (session_disk(s)) { /* what was not taken yet will be sent again */
         say_stopping(s, OUTBOX_ANSWERED);
-        store_want_checkpoint(s, false);
+        session_work_save(s, false);
         return;
     }
     loop_closure_give_up(s); /* nothing of it outlives the process */
@@ -429,7 +434,7 @@ int core_unsettled(struct core *c)
     while ((s = registry_next(&walk)))
         if (!store_settled(s)) { /* perhaps another one's checkpoint was in its way */
             unsettled++;
-            store_want_checkpoint(s, false);
+            session_work_save(s, false);
         }
     return unsettled;
 }

@@ -11,7 +11,7 @@
 #include "daemon/work/commit.h"
 #include "daemon/work/later.h"
 #include "daemon/config.h"
-#include "daemon/disk/store.h"
+#include "daemon/disk/store_recover.h"
 #include "daemon/objects.h"
 #include "daemon/work/decode.h"
 #include "daemon/work/devices.h"

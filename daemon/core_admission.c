@@ -10,6 +10,7 @@
 #include "daemon/work/loop_closure.h"
 #include "daemon/work/object_search.h"
 #include "daemon/work/parts.h"
+#include "proto/crc32c.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -190,11 +191,54 @@ int core_room(struct core *c, struct err *err)
     return core_place_fits(c, &setup, config.device.frames_per_s, err);
 }
 
+static uint32_t overrides_crc(const struct params_overrides *o)
+{
+    uint32_t crc = 0;
+
+    for (int i = 0; i < o->n; i++) {
+        crc = crc32c(crc, o->at[i].row->name, strlen(o->at[i].row->name));
+        crc = crc32c(crc, &o->at[i].value, sizeof(o->at[i].value));
+    }
+    return crc;
+}
+
+/* Names a network's file and what its sidecar overrides, so that another one under the same name
+ * is seen. */
+static size_t add_model(char *buf, size_t cap, const struct gpu_model_info *model)
+{
+    struct stat st = {0};
+    char tuned[16] = "";
+    int n;
+
+    if (!model)
+        return 0;
+    if (stat(model->path, &st))
+        st.st_size = 0;
+    if (model->overrides.n)
+        snprintf(tuned, sizeof(tuned), " %08x", overrides_crc(&model->overrides));
+    n = snprintf(buf, cap, "|%s %lld %lld%s", model->name, (long long)st.st_size,
+                 (long long)st.st_mtim.tv_sec, tuned);
+    return n < 0 ? 0 : (size_t)n < cap ? (size_t)n : cap - 1;
+}
+
+/* What computes its points, as text. */
+static void tell_origin(const struct session *s, char origin[STORE_ORIGIN_CAP])
+{
+    struct api_device d;
+    size_t n;
+
+    worker_get_device(session_work(s)->worker, &d);
+    n = (size_t)snprintf(origin, STORE_ORIGIN_CAP, "%s|%s|%s", RECOND_VERSION, d.backend, d.model);
+    n += add_model(origin + n, STORE_ORIGIN_CAP - n, session_setup(s)->depth);
+    add_model(origin + n, STORE_ORIGIN_CAP - n, session_setup(s)->motion);
+}
+
 int core_admit(struct core *c, struct session_setup *setup, struct session **session,
                struct err *err)
 {
     struct config config = core_config(c);
     int max = config.limits.sessions, rc;
+    char origin[STORE_ORIGIN_CAP];
     struct session *s;
 
     *session = NULL;
@@ -209,7 +253,8 @@ int core_admit(struct core *c, struct session_setup *setup, struct session **ses
         tenant_give(setup->tenant, setup->memory_bytes);
         return rc;
     }
-    rc = store_session_new(c->store, s, err);
+    tell_origin(s, origin);
+    rc = store_session_new(c->store, s, origin, err);
     if (rc == 0)
         rc = put_up(c, s, max, err);
     if (rc) {
@@ -231,7 +276,7 @@ int core_admit(struct core *c, struct session_setup *setup, struct session **ses
 /* ------------------------------------------------------------------------- for the store */
 
 int core_admit_again(void *core, const struct store_manifest *m, struct session **s,
-                     struct err *err)
+                     char origin[STORE_ORIGIN_CAP], struct err *err)
 {
     struct core *c = core;
     struct session_setup setup;
@@ -249,7 +294,10 @@ int core_admit_again(void *core, const struct store_manifest *m, struct session 
     memcpy(setup.id, m->id, sizeof(setup.id));
     setup.epoch = m->epoch;
     setup.created_s = m->created_s;
-    return make_session(c, &setup, s, err);
+    rc = make_session(c, &setup, s, err);
+    if (rc == 0)
+        tell_origin(*s, origin);
+    return rc;
 }
 
 int core_register_again(void *core, struct session *s, struct err *err)
@@ -260,32 +308,6 @@ int core_register_again(void *core, struct session *s, struct err *err)
     if (rc == 0)
         tenant_take_back(session_setup(s)->tenant, session_setup(s)->memory_bytes);
     return rc;
-}
-
-/* A network's file, so that another one under the same name is seen. */
-static size_t add_model(char *buf, size_t cap, const struct gpu_model_info *model)
-{
-    struct stat st = {0};
-    int n;
-
-    if (!model)
-        return 0;
-    if (stat(model->path, &st))
-        st.st_size = 0;
-    n = snprintf(buf, cap, "|%s %lld %lld", model->name, (long long)st.st_size,
-                 (long long)st.st_mtim.tv_sec);
-    return n < 0 ? 0 : (size_t)n < cap ? (size_t)n : cap - 1;
-}
-
-void core_tell_origin(const struct session *s, char origin[STORE_ORIGIN_CAP])
-{
-    struct api_device d;
-    size_t n;
-
-    worker_get_device(session_work(s)->worker, &d);
-    n = (size_t)snprintf(origin, STORE_ORIGIN_CAP, "%s|%s|%s", RECOND_VERSION, d.backend, d.model);
-    n += add_model(origin + n, STORE_ORIGIN_CAP - n, session_setup(s)->depth);
-    add_model(origin + n, STORE_ORIGIN_CAP - n, session_setup(s)->motion);
 }
 
 void core_free_session(struct session *s)

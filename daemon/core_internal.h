@@ -21,9 +21,8 @@ MUST_CHECK int core_admit(struct core *c, struct session_setup *setup, struct se
 MUST_CHECK int core_room(struct core *c, struct err *err);
 /* What the store asks of the core (store_ops): back after a restart, into the registry, away. */
 MUST_CHECK int core_admit_again(void *core, const struct store_manifest *m, struct session **s,
-                                struct err *err);
+                                char origin[STORE_ORIGIN_CAP], struct err *err);
 MUST_CHECK int core_register_again(void *core, struct session *s, struct err *err);
-void core_tell_origin(const struct session *s, char origin[STORE_ORIGIN_CAP]);
 void core_free_session(struct session *s);
 
 /* ------------------------------------------------------------------------- its device */

@@ -2,6 +2,7 @@
 
 #include "daemon/ini.h"
 #include "gpu/net/net.h"
+#include "gpu/tuning.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -108,7 +109,8 @@ static int on_pair(void *ctx, const char *section, const char *name, const char 
     char *info = ctx;
 
     if (strcmp(section, "model") != 0)
-        return err_set(err, ERR_INPUT, "section [%.40s]: only [model] is known", section);
+        return tuning_override(&((struct gpu_model_info *)ctx)->overrides, section, name, value,
+                               err);
     for (const struct field *f = fields; f < fields + FIELDS; f++) {
         if (strcmp(name, f->name) != 0)
             continue;

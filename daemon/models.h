@@ -8,6 +8,7 @@
  *              output = depth | inverse_depth | disparity | log_depth    disparity_range = two
  *              numbers (m)
  *              focal_px, min_depth_m, max_depth_m = number   rays = no | yes
+ *     [STAGE]  NAME = number: replaces what we tuned a stage with (gpu/tuning.h)
  * Every network is read and checked once at start, so that a damaged file is reported then and not
  * when the first phone connects. Weights go to a device when the first session there needs them
  * (worker.c).

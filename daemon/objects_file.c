@@ -1,6 +1,7 @@
 #include "daemon/objects_file.h"
 
 #include "api/file.h"
+#include "daemon/disk/folder.h"
 #include "proto/bytes.h"
 #include "proto/crc32c.h"
 #include "proto/section.h"
@@ -129,7 +130,7 @@ int objects_file_write(int folder, const struct enrolled *e, struct err *err)
     char part[OBJECTS_FILE_NAME_CAP], name[OBJECTS_FILE_NAME_CAP];
     size_t len = (size_t)objects_file_bytes(e);
     uint8_t *bytes = malloc(len);
-    int fd = -1, rc = 0;
+    int rc;
 
     if (!bytes)
         return err_set(err, ERR_MEMORY, "no memory for the file of an object");
@@ -140,13 +141,7 @@ int objects_file_write(int folder, const struct enrolled *e, struct err *err)
         return err_at(err, ERR_IO, name, "a file that could not be read is in the object's place");
     }
     objects_file_pack(bytes, e);
-    fd = openat(folder, part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0 || file_write(fd, bytes, len) || fsync(fd))
-        rc = says_errno(err, part);
-    if (fd >= 0 && close(fd) && rc == 0)
-        rc = says_errno(err, part);
-    if (rc == 0 && (renameat(folder, part, folder, name) || fsync(folder)))
-        rc = says_errno(err, name);
+    rc = folder_replace(folder, part, name, bytes, len, err);
     if (rc) {
         (void)unlinkat(folder, part, 0);
         (void)unlinkat(folder, name, 0);

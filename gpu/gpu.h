@@ -20,6 +20,7 @@
 #ifndef RECOND_GPU_GPU_H
 #define RECOND_GPU_GPU_H
 
+#include "gpu/params.h"
 #include "proto/err.h"
 #include "proto/geom/lens.h"
 #include "proto/types.h"
@@ -130,6 +131,7 @@ struct gpu_model_info {
     int rays;
     int multiple; /* sides of the input are multiples of this */
     char licence[GPU_NAME_CAP];
+    struct params_overrides overrides; /* of what stages were tuned with */
 };
 
 struct gpu_model; /* weights on a device; shared by all its sessions */

@@ -25,3 +25,13 @@ int array_grow(void *array, size_t *cap, size_t n, size_t size)
     *cap = more;
     return 0;
 }
+
+int array_grow_u32(void *array, uint32_t *cap, uint64_t n, size_t size)
+{
+    size_t more = *cap;
+
+    if (n > UINT32_MAX || array_grow(array, &more, n, size))
+        return ERR_MEMORY;
+    *cap = more < UINT32_MAX ? (uint32_t)more : UINT32_MAX;
+    return 0;
+}

@@ -7,6 +7,7 @@
 #include "proto/err.h"
 
 #include <stddef.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -21,6 +22,8 @@ extern "C" {
  * Returns: 0; ERR_MEMORY: the array is as it was
  */
 MUST_CHECK int array_grow(void *array, size_t *cap, size_t n, size_t size);
+/* The same for an array that counts in 32 bits. */
+MUST_CHECK int array_grow_u32(void *array, uint32_t *cap, uint64_t n, size_t size);
 
 #ifdef __cplusplus
 }

@@ -30,7 +30,7 @@ size_t bytes_left(const struct bytes_reader *r)
     return r->bad ? 0 : r->len - r->at;
 }
 
-static uint64_t get(struct bytes_reader *r, int n)
+static uint64_t bytes_get(struct bytes_reader *r, int n)
 {
     const uint8_t *p = bytes_get_span(r, (size_t)n);
     uint64_t v = 0;
@@ -42,27 +42,27 @@ static uint64_t get(struct bytes_reader *r, int n)
 
 uint8_t bytes_get_u8(struct bytes_reader *r)
 {
-    return (uint8_t)get(r, 1);
+    return (uint8_t)bytes_get(r, 1);
 }
 
 uint16_t bytes_get_u16(struct bytes_reader *r)
 {
-    return (uint16_t)get(r, 2);
+    return (uint16_t)bytes_get(r, 2);
 }
 
 uint32_t bytes_get_u32(struct bytes_reader *r)
 {
-    return (uint32_t)get(r, 4);
+    return (uint32_t)bytes_get(r, 4);
 }
 
 uint64_t bytes_get_u64(struct bytes_reader *r)
 {
-    return get(r, 8);
+    return bytes_get(r, 8);
 }
 
 int32_t bytes_get_i32(struct bytes_reader *r)
 {
-    return (int32_t)(uint32_t)get(r, 4);
+    return (int32_t)(uint32_t)bytes_get(r, 4);
 }
 
 float bytes_get_f32(struct bytes_reader *r)
@@ -74,7 +74,7 @@ float bytes_get_f32(struct bytes_reader *r)
     return v;
 }
 
-static void put(struct bytes_writer *w, uint64_t v, int n)
+static void bytes_put(struct bytes_writer *w, uint64_t v, int n)
 {
     if (w->bad || (size_t)n > w->len - w->at) {
         w->bad = 1;
@@ -86,27 +86,27 @@ static void put(struct bytes_writer *w, uint64_t v, int n)
 
 void bytes_put_u8(struct bytes_writer *w, uint8_t v)
 {
-    put(w, v, 1);
+    bytes_put(w, v, 1);
 }
 
 void bytes_put_u16(struct bytes_writer *w, uint16_t v)
 {
-    put(w, v, 2);
+    bytes_put(w, v, 2);
 }
 
 void bytes_put_u32(struct bytes_writer *w, uint32_t v)
 {
-    put(w, v, 4);
+    bytes_put(w, v, 4);
 }
 
 void bytes_put_u64(struct bytes_writer *w, uint64_t v)
 {
-    put(w, v, 8);
+    bytes_put(w, v, 8);
 }
 
 void bytes_put_i32(struct bytes_writer *w, int32_t v)
 {
-    put(w, (uint32_t)v, 4);
+    bytes_put(w, (uint32_t)v, 4);
 }
 
 void bytes_put_f32(struct bytes_writer *w, float v)
@@ -114,5 +114,5 @@ void bytes_put_f32(struct bytes_writer *w, float v)
     uint32_t bits;
 
     memcpy(&bits, &v, sizeof bits);
-    put(w, bits, 4);
+    bytes_put(w, bits, 4);
 }

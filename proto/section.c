@@ -59,18 +59,24 @@ int section_find(struct section *s, const uint8_t *row, size_t len, uint32_t tag
     return 0;
 }
 
+const char *section_name(char name[5], uint32_t tag)
+{
+    for (int i = 0; i < 4; i++) {
+        char c = (char)(tag >> 8 * i);
+        name[i] = c > ' ' && c <= '~' ? c : '?';
+    }
+    name[4] = '\0';
+    return name;
+}
+
 int section_use(const struct section *s, unsigned reads, struct err *err)
 {
-    char tag[5] = "";
+    char name[5];
 
     if (s->version >= 1 && s->version <= reads)
         return 1;
     if (s->flags & SECTION_OPTIONAL)
         return 0;
-    for (int i = 0; i < 4; i++) {
-        char c = (char)(s->tag >> 8 * i);
-        tag[i] = c > ' ' && c <= '~' ? c : '?';
-    }
-    return err_set(err, ERR_UNSUPPORTED, "its section %s has version %u, this build reads %u", tag,
-                   (unsigned)s->version, reads);
+    return err_set(err, ERR_UNSUPPORTED, "its section %s has version %u, this build reads %u",
+                   section_name(name, s->tag), (unsigned)s->version, reads);
 }

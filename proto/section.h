@@ -32,7 +32,10 @@ struct section {
 };
 
 /* The highest version of a tag that this build reads; 0: it does not know the tag. */
-typedef unsigned section_reads_fn(uint32_t tag);
+typedef unsigned section_reads_fn(const void *ctx, uint32_t tag);
+
+/* The tag's characters, those that are not printable as '?'. Returns name. */
+const char *section_name(char name[5], uint32_t tag);
 
 /* Bytes of a row that a body of len bytes takes. */
 size_t section_bytes(size_t len);

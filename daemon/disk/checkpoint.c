@@ -4,8 +4,8 @@
 #include "proto/array.h"
 #include "proto/lock.h"
 
-#include <pthread.h>
-#include <stdbool.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,34 +13,10 @@
 
 #define IDLE_US 1000000 /* between two signs of life of a thread that waits */
 
-enum state { IDLE, DRAFTED, COMMITTED };
-
-struct checkpoint {
-    struct lock lock;
-    pthread_cond_t wake;
-    pthread_t thread;
-    bool started, stopping;
-    atomic_ullong beat;
-    char path[4096];
-    section_reads_fn *reads;
-
-    /* the draft: its holder's, then the thread's */
-    enum state state;
-    struct checkpoint_draft draft;
-    uint8_t *packed;
-    size_t packed_cap;
-    struct codec *codec;
-    char id[CHECKPOINT_ID_CAP];
-    uint64_t number;
-    uint32_t rounds;
-    checkpoint_done_fn *done;
-    void *ctx;
-};
-
 /* ------------------------------------------------------------------------- the thread */
 
 /* Scratch for the largest section. */
-static int make_scratch(struct checkpoint *c)
+static int scratch_grow(struct checkpoint *c)
 {
     struct section s;
     size_t at = 0, largest = 4096;
@@ -52,36 +28,35 @@ static int make_scratch(struct checkpoint *c)
     return rc ? rc : array_grow(&c->packed, &c->packed_cap, largest, 1);
 }
 
-static int write_one(struct checkpoint *c, uint64_t *older)
+static int draft_write(struct checkpoint *c, uint64_t *older)
 {
-    struct checkpoint_folder f = {.id = c->id, .reads = c->reads};
-    int rc = c->number ? make_scratch(c) : ERR_INPUT;
+    struct checkpoint_folder f;
+    int rc = c->number ? scratch_grow(c) : ERR_INPUT;
 
     *older = 0;
     if (rc)
         return rc;
-    f.fd = checkpoint_folder(c->path, c->id, NULL);
-    if (f.fd < 0)
-        return f.fd == ERR_INPUT ? f.fd : ERR_IO;
-    rc = checkpoint_file_write(&f, c->number, &c->draft, c->codec, c->packed, c->packed_cap,
-                               &c->beat, NULL);
+    rc = checkpoint_file_folder(&f, c, c->id, NULL);
+    if (rc)
+        return rc == ERR_INPUT ? rc : ERR_IO;
+    rc = checkpoint_file_write(&f, c, NULL);
     if (rc == 0)
-        *older = checkpoint_file_prune(&f, c->number, c->packed, c->packed_cap);
+        *older = checkpoint_file_prune(&f, c);
     close(f.fd);
     return rc;
 }
 
 /* Waits for a commit; false at the end. */
-static bool wait_commit(struct checkpoint *c)
+static bool commit_wait(struct checkpoint *c)
 {
     bool committed;
 
     lock_take(&c->lock);
-    while (c->state != COMMITTED && !c->stopping) {
+    while (c->state != CHECKPOINT_COMMITTED && !c->stopping) {
         atomic_store(&c->beat, clock_us());
         (void)clock_wait(&c->wake, &c->lock, clock_us() + IDLE_US);
     }
-    committed = c->state == COMMITTED;
+    committed = c->state == CHECKPOINT_COMMITTED;
     lock_give(&c->lock);
     return committed;
 }
@@ -90,12 +65,12 @@ static void *checkpoint_thread(void *arg)
 {
     struct checkpoint *c = arg;
 
-    while (wait_commit(c)) {
+    while (commit_wait(c)) {
         checkpoint_done_fn *done = c->done;
         void *ctx = c->ctx;
         uint64_t number = c->number, older;
         uint32_t rounds = c->rounds;
-        int rc = write_one(c, &older);
+        int rc = draft_write(c, &older);
 
         checkpoint_abandon(c);
         done(ctx, number, rounds, older, rc);
@@ -110,9 +85,9 @@ struct checkpoint_draft *checkpoint_begin(struct checkpoint *c, size_t bytes)
     bool mine;
 
     lock_take(&c->lock);
-    mine = c->state == IDLE && !c->stopping;
+    mine = c->state == CHECKPOINT_IDLE && !c->stopping;
     if (mine)
-        c->state = DRAFTED;
+        c->state = CHECKPOINT_DRAFTED;
     lock_give(&c->lock);
     if (!mine)
         return NULL;
@@ -126,7 +101,7 @@ struct checkpoint_draft *checkpoint_begin(struct checkpoint *c, size_t bytes)
 void checkpoint_abandon(struct checkpoint *c)
 {
     lock_take(&c->lock);
-    c->state = IDLE;
+    c->state = CHECKPOINT_IDLE;
     lock_give(&c->lock);
 }
 
@@ -142,7 +117,7 @@ void checkpoint_commit(struct checkpoint *c, const char *id, uint64_t number, ui
     c->ctx = ctx;
     lock_take(&c->lock);
     late = c->stopping;
-    c->state = late ? IDLE : COMMITTED;
+    c->state = late ? CHECKPOINT_IDLE : CHECKPOINT_COMMITTED;
     pthread_cond_signal(&c->wake);
     lock_give(&c->lock);
     if (late)
@@ -151,8 +126,8 @@ void checkpoint_commit(struct checkpoint *c, const char *id, uint64_t number, ui
 
 /* ------------------------------------------------------------------------- its life */
 
-int checkpoint_start(struct checkpoint **out, const char *journal_path, section_reads_fn *reads,
-                     struct err *err)
+int checkpoint_start(struct checkpoint **out, int sessions, section_reads_fn *reads,
+                     const void *reads_ctx, struct err *err)
 {
     struct checkpoint *c = calloc(1, sizeof *c);
     int rc;
@@ -164,20 +139,14 @@ int checkpoint_start(struct checkpoint **out, const char *journal_path, section_
     pthread_cond_init(&c->wake, NULL);
     atomic_store(&c->beat, clock_us());
     c->reads = reads;
-    if (snprintf(c->path, sizeof c->path, "%s", journal_path) >= (int)sizeof c->path) {
-        rc = err_set(err, ERR_INPUT, "the path of the journal is too long");
-        goto out;
-    }
-    rc = codec_new(&c->codec, err);
-    if (rc)
-        goto out;
-    rc = pthread_create(&c->thread, NULL, checkpoint_thread, c);
-    if (rc) {
+    c->reads_ctx = reads_ctx;
+    c->sessions = fcntl(sessions, F_DUPFD_CLOEXEC, 0);
+    rc = c->sessions < 0 ? err_set(err, ERR_IO, "the folder of sessions: %s", strerror(errno))
+                         : codec_new(&c->codec, err);
+    if (rc == 0 && (rc = pthread_create(&c->thread, NULL, checkpoint_thread, c)))
         rc = err_set(err, ERR_MEMORY, "no thread for checkpoints: %s", strerror(rc));
-        goto out;
-    }
-    c->started = true;
-out:
+    else if (rc == 0)
+        c->started = true;
     if (rc)
         checkpoint_close(&c);
     *out = c;
@@ -207,6 +176,8 @@ void checkpoint_close(struct checkpoint **checkpoint)
     codec_free(&c->codec);
     free(c->draft.row);
     free(c->packed);
+    if (c->sessions >= 0)
+        close(c->sessions);
     pthread_cond_destroy(&c->wake);
     lock_destroy(&c->lock);
     free(c);

@@ -41,9 +41,9 @@ struct checkpoint_draft {
 
 struct checkpoint;
 
-/* reads: what this build can read of a section; so it is below. */
-MUST_CHECK int checkpoint_start(struct checkpoint **c, const char *journal_path,
-                                section_reads_fn *reads, struct err *err);
+/* In: sessions, the folder of all sessions, open; reads: what this build can read of a section. */
+MUST_CHECK int checkpoint_start(struct checkpoint **c, int sessions, section_reads_fn *reads,
+                                const void *reads_ctx, struct err *err);
 
 /*
  * checkpoint_begin - room for the state of a session
@@ -96,9 +96,8 @@ struct checkpoint_state {
  * Returns: 0; ERR_NOT_FOUND: there is none; ERR_INPUT: not an id; ERR_MEMORY; ERR_IO: the folder
  *          cannot be read
  */
-MUST_CHECK int checkpoint_load(struct checkpoint_state *out, const char *journal_path,
-                               const char *id, uint64_t max_number, section_reads_fn *reads,
-                               struct err *err);
+MUST_CHECK int checkpoint_load(struct checkpoint_state *out, const struct checkpoint *c,
+                               const char *id, uint64_t max_number, struct err *err);
 void checkpoint_state_free(struct checkpoint_state *s);
 
 /*
@@ -108,8 +107,7 @@ void checkpoint_state_free(struct checkpoint_state *s);
  * operator until the session is deleted.
  * Returns: 0; ERR_INPUT; ERR_IO
  */
-MUST_CHECK int checkpoint_set_aside(const char *journal_path, const char *id,
-                                    section_reads_fn *reads, struct err *err);
+MUST_CHECK int checkpoint_set_aside(const struct checkpoint *c, const char *id, struct err *err);
 
 /*
  * checkpoint_cut - remove checkpoints above max_number, and set those of other builds aside
@@ -119,7 +117,7 @@ MUST_CHECK int checkpoint_set_aside(const char *journal_path, const char *id,
  * reaches its number again.
  * Returns: 0; ERR_INPUT; ERR_IO
  */
-MUST_CHECK int checkpoint_cut(const char *journal_path, const char *id, uint64_t max_number,
-                              section_reads_fn *reads, struct err *err);
+MUST_CHECK int checkpoint_cut(const struct checkpoint *c, const char *id, uint64_t max_number,
+                              struct err *err);
 
 #endif

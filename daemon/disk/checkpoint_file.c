@@ -5,6 +5,7 @@
 #include "daemon/disk/checkpoint_internal.h"
 
 #include "daemon/clock.h"
+#include "daemon/disk/folder.h"
 #include "proto/crc32c.h"
 
 #include <dirent.h>
@@ -13,70 +14,38 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#define DIGITS 20
+#define SUFFIX ".ckpt"
 #define CHUNK (1u << 20) /* bytes between two signs of life */
 
 /* ------------------------------------------------------------------------- names */
 
-int checkpoint_folder(const char *journal_path, const char *id, struct err *err)
+int checkpoint_file_folder(struct checkpoint_folder *f, const struct checkpoint *c, const char *id,
+                           struct err *err)
 {
-    char path[4096];
     size_t n = strlen(id);
-    int fd;
 
     if (n == 0 || n >= CHECKPOINT_ID_CAP ||
         strspn(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") != n)
         return err_set(err, ERR_INPUT, "not the id of a session");
-    if (snprintf(path, sizeof path, "%s/sessions/%s", journal_path, id) >= (int)sizeof path)
-        return err_set(err, ERR_INPUT, "the path of the journal is too long");
-    fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        return err_set(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_IO, "%.150s: %s", path,
-                       strerror(errno));
-    return fd;
-}
-
-void checkpoint_name(char name[CHECKPOINT_NAME_CAP], uint64_t number)
-{
-    snprintf(name, CHECKPOINT_NAME_CAP, "%020llu.ckpt", (unsigned long long)number);
-}
-
-/* The number in "<20 digits><suffix>"; 0 = it is another file's name. */
-static uint64_t number_of(const char *name, const char *suffix)
-{
-    uint64_t number;
-
-    if (strspn(name, "0123456789") != DIGITS || strcmp(name + DIGITS, suffix) != 0)
-        return 0;
-    errno = 0;
-    number = strtoull(name, NULL, 10);
-    return errno ? 0 : number;
-}
-
-/* The folder's entries, from the first one on. */
-static DIR *list(int folder)
-{
-    int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *d = fd < 0 ? NULL : fdopendir(fd);
-
-    if (!d && fd >= 0)
-        close(fd);
-    return d;
+    *f = (struct checkpoint_folder){folder_open_at(c->sessions, id), id, c};
+    if (f->fd < 0)
+        return err_set(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_IO,
+                       "the folder of session %s: %s", id, strerror(errno));
+    return 0;
 }
 
 int checkpoint_file_below(int folder, uint64_t limit, uint64_t *number)
 {
-    DIR *d = list(folder);
+    DIR *d = folder_list(folder);
     struct dirent *e;
 
     *number = 0;
     if (!d)
         return ERR_IO;
     while ((e = readdir(d))) {
-        uint64_t n = number_of(e->d_name, ".ckpt");
+        uint64_t n = folder_number(e->d_name, SUFFIX);
         if (n < limit && n > *number)
             *number = n;
     }
@@ -86,17 +55,17 @@ int checkpoint_file_below(int folder, uint64_t limit, uint64_t *number)
 
 int checkpoint_file_set_aside(int folder, uint64_t number)
 {
-    char name[CHECKPOINT_NAME_CAP], aside[CHECKPOINT_NAME_CAP + 24];
+    char name[FOLDER_NAME_CAP], aside[FOLDER_NAME_CAP + 24];
     int n = 1;
 
-    checkpoint_name(name, number);
+    folder_name(name, number, SUFFIX);
     snprintf(aside, sizeof aside, "%s.aside", name);
     while (faccessat(folder, aside, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
         snprintf(aside, sizeof aside, "%s.aside%d", name, ++n);
     return errno != ENOENT || renameat(folder, name, folder, aside) ? ERR_IO : 0;
 }
 
-static int remove_one(const struct checkpoint_folder *f, const char *name, uint64_t number)
+static int file_remove(const struct checkpoint_folder *f, const char *name, uint64_t number)
 {
     struct checkpoint_head h;
     int fd = -1, rc = number ? checkpoint_file_open(f, number, &h, &fd, NULL) : 0;
@@ -112,7 +81,7 @@ static int remove_one(const struct checkpoint_folder *f, const char *name, uint6
 
 int checkpoint_file_cut(const struct checkpoint_folder *f, uint64_t number, int *changed)
 {
-    DIR *d = list(f->fd);
+    DIR *d = folder_list(f->fd);
     struct dirent *e;
     int rc = 0;
 
@@ -120,10 +89,10 @@ int checkpoint_file_cut(const struct checkpoint_folder *f, uint64_t number, int 
     if (!d)
         return ERR_IO;
     while ((e = readdir(d))) {
-        uint64_t n = number_of(e->d_name, ".ckpt");
-        if (n <= number && !number_of(e->d_name, ".ckpt.part"))
+        uint64_t n = folder_number(e->d_name, SUFFIX);
+        if (n <= number && !folder_number(e->d_name, SUFFIX ".part"))
             continue;
-        if (remove_one(f, e->d_name, n) == 0)
+        if (file_remove(f, e->d_name, n) == 0)
             (*changed)++;
         else
             rc = ERR_IO;
@@ -134,58 +103,35 @@ int checkpoint_file_cut(const struct checkpoint_folder *f, uint64_t number, int 
 
 /* ------------------------------------------------------------------------- reading */
 
-int checkpoint_file_read(int fd, uint8_t *data, size_t len, uint64_t at)
-{
-    while (len) {
-        ssize_t n = pread(fd, data, len, (off_t)at);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return -1;
-        data += n;
-        at += (uint64_t)n;
-        len -= (size_t)n;
-    }
-    return 0;
-}
-
 int checkpoint_file_open(const struct checkpoint_folder *f, uint64_t number,
                          struct checkpoint_head *h, int *fd, struct err *err)
 {
     uint8_t head[CHECKPOINT_HEAD_MAX];
-    char name[CHECKPOINT_NAME_CAP];
-    size_t len = sizeof head;
-    struct stat st;
+    char name[FOLDER_NAME_CAP];
+    uint64_t size;
+    size_t len;
     int rc;
 
-    checkpoint_name(name, number);
-    *fd = openat(f->fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (*fd < 0 || fstat(*fd, &st)) {
-        rc = err_set(err, errno == ELOOP ? ERR_INPUT : ERR_IO, "%s: %s", name, strerror(errno));
-        goto out;
-    }
-    if (!S_ISREG(st.st_mode)) {
-        rc = err_set(err, ERR_INPUT, "%s is no checkpoint", name);
-        goto out;
-    }
-    if ((uint64_t)st.st_size < len)
-        len = (size_t)st.st_size;
-    if (checkpoint_file_read(*fd, head, len, 0))
+    folder_name(name, number, SUFFIX);
+    *fd = folder_open_file(f->fd, name, &size);
+    if (*fd < 0) /* a link, and what is no file, is no checkpoint */
+        return err_set(err, errno == ELOOP || errno == EINVAL ? ERR_INPUT : ERR_IO, "%s: %s", name,
+                       strerror(errno));
+    len = size < sizeof head ? (size_t)size : sizeof head;
+    if (folder_read(*fd, head, len, 0))
         rc = err_set(err, ERR_IO, "%s cannot be read", name);
     else
-        rc = checkpoint_head_get(h, head, len, (uint64_t)st.st_size, f, number, err);
-out:
-    if (rc && *fd >= 0)
+        rc = checkpoint_head_get(h, head, len, size, f, number, err);
+    if (rc) {
         close(*fd);
-    if (rc)
         *fd = -1;
+    }
     return rc;
 }
 
 /* ------------------------------------------------------------------------- writing */
 
-static int put(int fd, const uint8_t *data, size_t len, uint64_t at, atomic_ullong *beat)
+static int bytes_write(int fd, const uint8_t *data, size_t len, uint64_t at, atomic_ullong *beat)
 {
     while (len) {
         ssize_t n = pwrite(fd, data, len < CHUNK ? len : CHUNK, (off_t)at);
@@ -202,37 +148,37 @@ static int put(int fd, const uint8_t *data, size_t len, uint64_t at, atomic_ullo
     return 0;
 }
 
-/* One body, packed, from `at` on. */
-static int put_section(int fd, uint64_t *at, struct checkpoint_entry *e, struct codec *codec,
-                       uint8_t *packed, size_t cap, atomic_ullong *beat, struct err *err)
+/* One body, packed, from *at on. */
+static int section_write(int fd, uint64_t *at, struct checkpoint_entry *e, struct checkpoint *c,
+                         struct err *err)
 {
     size_t len;
-    int rc = codec_pack(codec, CODEC_ZSTD, packed, cap, &len, e->s.body, &e->s.len, 1, err);
+    int rc = codec_pack(c->codec, CODEC_ZSTD, c->packed, c->packed_cap, &len, e->s.body, &e->s.len,
+                        1, err);
 
     if (rc)
         return rc;
     e->packed = len;
-    e->crc = crc32c(0, packed, len);
-    if (put(fd, packed, len, *at, beat))
+    e->crc = crc32c(0, c->packed, len);
+    if (bytes_write(fd, c->packed, len, *at, &c->beat))
         return err_set(err, ERR_IO, "writing a checkpoint: %s", strerror(errno));
     *at += len;
     return 0;
 }
 
 /* The bodies, then the head in front of them. */
-static int put_all(int fd, const char *id, struct checkpoint_head *h, struct codec *codec,
-                   uint8_t *packed, size_t cap, atomic_ullong *beat, struct err *err)
+static int sections_write(int fd, struct checkpoint_head *h, struct checkpoint *c, struct err *err)
 {
     uint8_t head[CHECKPOINT_HEAD_MAX];
     uint64_t at = h->bytes;
     int rc = 0;
 
     for (int i = 0; i < h->n && rc == 0; i++)
-        rc = put_section(fd, &at, &h->entry[i], codec, packed, cap, beat, err);
+        rc = section_write(fd, &at, &h->entry[i], c, err);
     if (rc)
         return rc;
-    checkpoint_head_put(head, id, h);
-    if (put(fd, head, h->bytes, 0, beat) || fsync(fd))
+    checkpoint_head_put(head, c->id, h);
+    if (bytes_write(fd, head, h->bytes, 0, &c->beat) || fsync(fd))
         return err_set(err, ERR_IO, "writing a checkpoint: %s", strerror(errno));
     return 0;
 }
@@ -254,20 +200,18 @@ static int list_sections(struct checkpoint_head *h, const struct checkpoint_draf
     return rc;
 }
 
-int checkpoint_file_write(const struct checkpoint_folder *f, uint64_t number,
-                          const struct checkpoint_draft *draft, struct codec *codec,
-                          uint8_t *packed, size_t cap, atomic_ullong *beat, struct err *err)
+int checkpoint_file_write(const struct checkpoint_folder *f, struct checkpoint *c, struct err *err)
 {
-    char name[CHECKPOINT_NAME_CAP], part[CHECKPOINT_NAME_CAP + 8];
-    struct checkpoint_head h = {.number = number};
+    char name[FOLDER_NAME_CAP], part[FOLDER_NAME_CAP];
+    struct checkpoint_head h = {.number = c->number};
     int fd = -1, rc, changed;
 
-    checkpoint_name(name, number);
-    snprintf(part, sizeof part, "%s.part", name);
-    rc = list_sections(&h, draft, err);
+    folder_name(name, c->number, SUFFIX);
+    folder_name(part, c->number, SUFFIX ".part");
+    rc = list_sections(&h, &c->draft, err);
     if (rc)
         return rc;
-    rc = checkpoint_file_cut(f, number, &changed);
+    rc = checkpoint_file_cut(f, c->number, &changed);
     if (rc)
         return err_set(err, rc, "what is left of older checkpoints cannot be removed: %s",
                        strerror(errno));
@@ -275,7 +219,7 @@ int checkpoint_file_write(const struct checkpoint_folder *f, uint64_t number,
                 0600);
     if (fd < 0)
         return err_set(err, ERR_IO, "%s: %s", part, strerror(errno));
-    rc = put_all(fd, f->id, &h, codec, packed, cap, beat, err);
+    rc = sections_write(fd, &h, c, err);
     if (close(fd) && rc == 0)
         rc = err_set(err, ERR_IO, "%s: %s", part, strerror(errno));
     if (rc == 0 && renameat(f->fd, part, f->fd, name))
@@ -302,7 +246,7 @@ static int bodies_whole(int fd, const struct checkpoint_head *h, uint8_t *scratc
         for (uint64_t left = h->entry[i].packed; left;) {
             size_t n = left < cap ? (size_t)left : cap;
 
-            if (checkpoint_file_read(fd, scratch, n, at))
+            if (folder_read(fd, scratch, n, at))
                 return -1;
             crc = crc32c(crc, scratch, n);
             at += n;
@@ -314,42 +258,36 @@ static int bodies_whole(int fd, const struct checkpoint_head *h, uint8_t *scratc
     return 1;
 }
 
-enum look {
-    DAMAGED,
-    WHOLE,
-    FOREIGN,
-    UNKNOWN /* it cannot be read now, which says nothing of it */
-};
+/* What is known of a file. `cap` of the scratch is 0: its bodies are not read. */
+enum file_kind { FILE_DAMAGED, FILE_WHOLE, FILE_FOREIGN, FILE_UNREADABLE };
 
-/* cap 0: the bodies are not looked at. */
-static enum look look_at(const struct checkpoint_folder *f, uint64_t number, uint8_t *scratch,
-                         size_t cap)
+static enum file_kind file_kind(const struct checkpoint_folder *f, uint64_t number,
+                                uint8_t *scratch, size_t cap)
 {
     struct checkpoint_head h;
     int fd, whole, rc = checkpoint_file_open(f, number, &h, &fd, NULL);
 
     if (rc)
-        return rc == ERR_UNSUPPORTED ? FOREIGN : rc == ERR_IO ? UNKNOWN : DAMAGED;
+        return rc == ERR_UNSUPPORTED ? FILE_FOREIGN : rc == ERR_IO ? FILE_UNREADABLE : FILE_DAMAGED;
     whole = cap ? bodies_whole(fd, &h, scratch, cap) : 1;
     close(fd);
-    return whole < 0 ? UNKNOWN : whole ? WHOLE : DAMAGED;
+    return whole < 0 ? FILE_UNREADABLE : whole ? FILE_WHOLE : FILE_DAMAGED;
 }
 
-uint64_t checkpoint_file_prune(const struct checkpoint_folder *f, uint64_t number, uint8_t *scratch,
-                               size_t cap)
+uint64_t checkpoint_file_prune(const struct checkpoint_folder *f, struct checkpoint *c)
 {
-    uint64_t kept = 0;
-    char name[CHECKPOINT_NAME_CAP];
+    uint64_t kept = 0, number = c->number;
+    char name[FOLDER_NAME_CAP];
 
     while (checkpoint_file_below(f->fd, number, &number) == 0 && number) {
-        enum look is = look_at(f, number, scratch, kept ? 0 : cap);
+        enum file_kind kind = file_kind(f, number, c->packed, kept ? 0 : c->packed_cap);
 
-        checkpoint_name(name, number);
-        if (is == FOREIGN)
+        folder_name(name, number, SUFFIX);
+        if (kind == FILE_FOREIGN)
             continue;
-        if (is == UNKNOWN)
+        if (kind == FILE_UNREADABLE) /* it may be whole */
             break;
-        if (is == WHOLE && !kept)
+        if (kind == FILE_WHOLE && !kept)
             kept = number;
         else if (unlinkat(f->fd, name, 0) != 0)
             break;

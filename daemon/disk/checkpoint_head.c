@@ -12,7 +12,7 @@
 _Static_assert(sizeof(RECOND_VERSION) <= CHECKPOINT_WRITER_CAP, "it is written into a file's head");
 
 /* Text and the zeros behind it. */
-static void put_text(struct bytes_writer *w, const char *text, size_t cap)
+static void head_put_text(struct bytes_writer *w, const char *text, size_t cap)
 {
     memset(w->data + w->at, 0, cap);
     memcpy(w->data + w->at, text, strlen(text));
@@ -25,9 +25,9 @@ void checkpoint_head_put(uint8_t *out, const char *id, const struct checkpoint_h
 
     bytes_put_u32(&w, CHECKPOINT_MAGIC);
     bytes_put_u32(&w, VERSION);
-    put_text(&w, id, CHECKPOINT_ID_CAP); /* shorter than that: checkpoint_folder() */
+    head_put_text(&w, id, CHECKPOINT_ID_CAP); /* it is shorter: checkpoint_file_folder() */
     bytes_put_u64(&w, h->number);
-    put_text(&w, RECOND_VERSION, CHECKPOINT_WRITER_CAP);
+    head_put_text(&w, RECOND_VERSION, CHECKPOINT_WRITER_CAP);
     bytes_put_u32(&w, (uint32_t)h->n);
     bytes_put_u32(&w, crc32c(0, out, w.at));
     for (int i = 0; i < h->n; i++) {
@@ -43,8 +43,8 @@ void checkpoint_head_put(uint8_t *out, const char *id, const struct checkpoint_h
 }
 
 /* The prefix, whose place and sum every version keeps. */
-static int get_prefix(struct checkpoint_head *h, char writer[CHECKPOINT_WRITER_CAP],
-                      const uint8_t *in, size_t len, const char *id, struct err *err)
+static int head_get_prefix(struct checkpoint_head *h, char writer[CHECKPOINT_WRITER_CAP],
+                           const uint8_t *in, size_t len, const char *id, struct err *err)
 {
     struct bytes_reader r = bytes_reader(in, len);
     char name[CHECKPOINT_ID_CAP] = "";
@@ -75,7 +75,7 @@ static int get_prefix(struct checkpoint_head *h, char writer[CHECKPOINT_WRITER_C
     return 0;
 }
 
-static int get_table(struct checkpoint_head *h, const uint8_t *in, size_t len, struct err *err)
+static int head_get_table(struct checkpoint_head *h, const uint8_t *in, size_t len, struct err *err)
 {
     struct bytes_reader r = bytes_reader(in, len);
 
@@ -96,7 +96,7 @@ static int get_table(struct checkpoint_head *h, const uint8_t *in, size_t len, s
 }
 
 /* The bodies are within the limits and fill the file. */
-static int check_sizes(const struct checkpoint_head *h, uint64_t size, struct err *err)
+static int head_check_sizes(const struct checkpoint_head *h, uint64_t size, struct err *err)
 {
     uint64_t plain = 0, left;
 
@@ -114,11 +114,11 @@ static int check_sizes(const struct checkpoint_head *h, uint64_t size, struct er
     return left ? err_set(err, ERR_INPUT, "bytes behind the last section") : 0;
 }
 
-static int check_use(struct checkpoint_head *h, section_reads_fn *reads, struct err *err)
+static int head_check_use(struct checkpoint_head *h, const struct checkpoint *c, struct err *err)
 {
     for (int i = 0; i < h->n; i++) {
         struct checkpoint_entry *e = &h->entry[i];
-        int use = section_use(&e->s, reads(e->s.tag), err);
+        int use = section_use(&e->s, c->reads(c->reads_ctx, e->s.tag), err);
         if (use < 0)
             return use;
         e->passed_over = !use;
@@ -136,15 +136,15 @@ int checkpoint_head_get(struct checkpoint_head *h, const uint8_t *in, size_t len
 
     if (bytes_get_u32(&r) != CHECKPOINT_MAGIC)
         return err_set(err, ERR_INPUT, "the header is damaged");
-    rc = get_prefix(h, writer, in, len, f->id, &why);
+    rc = head_get_prefix(h, writer, in, len, f->id, &why);
     if (rc == 0)
-        rc = get_table(h, in, len, &why);
+        rc = head_get_table(h, in, len, &why);
     if (rc == 0 && h->number != number)
         rc = err_set(&why, ERR_INPUT, "the checkpoint of another record");
     if (rc == 0)
-        rc = check_sizes(h, size, &why);
+        rc = head_check_sizes(h, size, &why);
     if (rc == 0)
-        rc = check_use(h, f->reads, &why);
+        rc = head_check_use(h, f->c, &why);
     if (rc == ERR_UNSUPPORTED)
         return err_set(err, rc, "recond %s wrote it: %s", writer, why.text);
     return rc ? err_set(err, rc, "%s", why.text) : 0;

@@ -5,9 +5,12 @@
 #define RECOND_DAEMON_CHECKPOINT_INTERNAL_H
 
 #include "daemon/disk/checkpoint.h"
+#include "proto/lock.h"
 #include "proto/wire/codec.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 
 #define CHECKPOINT_MAGIC 0x504b4352u /* "RCKP" */
 #define CHECKPOINT_PREFIX_BYTES 88
@@ -15,13 +18,38 @@
 #define CHECKPOINT_HEAD_MAX \
     (CHECKPOINT_PREFIX_BYTES + CHECKPOINT_ENTRY_BYTES * CHECKPOINT_SECTIONS_MAX + 4)
 #define CHECKPOINT_WRITER_CAP 32
-#define CHECKPOINT_NAME_CAP 40
 
-/* A session's folder, and what of its sections this build reads. */
+enum checkpoint_draft_state { CHECKPOINT_IDLE, CHECKPOINT_DRAFTED, CHECKPOINT_COMMITTED };
+
+struct checkpoint {
+    int sessions; /* the folder of all sessions, open */
+    section_reads_fn *reads;
+    const void *reads_ctx;
+
+    struct lock lock;
+    pthread_cond_t wake;
+    pthread_t thread;
+    bool started, stopping;
+    atomic_ullong beat;
+
+    /* the draft: its holder's, then the thread's */
+    enum checkpoint_draft_state state;
+    struct checkpoint_draft draft;
+    uint8_t *packed;
+    size_t packed_cap;
+    struct codec *codec;
+    char id[CHECKPOINT_ID_CAP];
+    uint64_t number;
+    uint32_t rounds;
+    checkpoint_done_fn *done;
+    void *ctx;
+};
+
+/* A session's folder, opened. */
 struct checkpoint_folder {
     int fd;
     const char *id;
-    section_reads_fn *reads;
+    const struct checkpoint *c; /* says which sections this build reads */
 };
 
 /* A section in a file. */
@@ -56,26 +84,18 @@ MUST_CHECK int checkpoint_head_get(struct checkpoint_head *h, const uint8_t *in,
                                    uint64_t number, struct err *err);
 
 /* ---- checkpoint_file.c */
-/* "<20 digits>.ckpt" */
-void checkpoint_name(char name[CHECKPOINT_NAME_CAP], uint64_t number);
-/* A session's folder, opened; negative: ERR_INPUT (not an id), ERR_NOT_FOUND, ERR_IO. */
-int checkpoint_folder(const char *journal_path, const char *id, struct err *err);
+/* close(f->fd) on 0. Returns 0; ERR_INPUT: not an id; ERR_NOT_FOUND; ERR_IO. */
+MUST_CHECK int checkpoint_file_folder(struct checkpoint_folder *f, const struct checkpoint *c,
+                                      const char *id, struct err *err);
 
-/*
- * checkpoint_file_write - pack the draft into a file of its own, durable when this returns 0
- *
- * In:      packed [cap] scratch, large enough for codec_bound() of each section
- * Out:     *beat is renewed between steps
- */
-MUST_CHECK int checkpoint_file_write(const struct checkpoint_folder *f, uint64_t number,
-                                     const struct checkpoint_draft *draft, struct codec *codec,
-                                     uint8_t *packed, size_t cap, atomic_ullong *beat,
+/* Packs c->draft into a file of its own, durable when this returns 0; c->packed has room for
+ * codec_bound() of each section. c->beat is renewed between steps. */
+MUST_CHECK int checkpoint_file_write(const struct checkpoint_folder *f, struct checkpoint *c,
                                      struct err *err);
 
-/* Keeps `number`, the newest whole one before it and those of other builds; returns that one's
- * number, 0 = none. */
-uint64_t checkpoint_file_prune(const struct checkpoint_folder *f, uint64_t number, uint8_t *scratch,
-                               size_t cap);
+/* Keeps the file of c->number, the newest whole one before it and those of other builds. Returns
+ * that one's number, 0 = none. */
+uint64_t checkpoint_file_prune(const struct checkpoint_folder *f, struct checkpoint *c);
 
 /* The largest number below `limit` that the folder has a checkpoint of; 0 = none. Negative: the
  * folder cannot be read. */
@@ -86,8 +106,6 @@ int checkpoint_file_cut(const struct checkpoint_folder *f, uint64_t number, int 
 /* Reads the head of a file. Returns as checkpoint_head_get(), and ERR_IO; *fd is open on 0. */
 MUST_CHECK int checkpoint_file_open(const struct checkpoint_folder *f, uint64_t number,
                                     struct checkpoint_head *h, int *fd, struct err *err);
-/* All of [at, at + len). */
-int checkpoint_file_read(int fd, uint8_t *data, size_t len, uint64_t at);
 int checkpoint_file_set_aside(int folder, uint64_t number);
 
 #endif

@@ -1,5 +1,6 @@
 #include "daemon/disk/checkpoint_internal.h"
 
+#include "daemon/disk/folder.h"
 #include "proto/crc32c.h"
 
 #include <errno.h>
@@ -8,59 +9,48 @@
 #include <string.h>
 #include <unistd.h>
 
-static int check_bodies(const struct checkpoint_head *h, const uint8_t *packed, struct err *err)
+/* The body of an entry that stands at *at: read, checked, and unpacked at the end of the row. */
+static int entry_load(struct checkpoint_state *out, size_t cap, const struct checkpoint_entry *e,
+                      int fd, uint64_t *at, uint8_t *packed, struct codec *codec, struct err *err)
 {
-    for (int i = 0; i < h->n; packed += h->entry[i++].packed)
-        if (crc32c(0, packed, h->entry[i].packed) != h->entry[i].crc)
-            return err_set(err, ERR_INPUT, "section %d is damaged", i);
-    return 0;
-}
+    uint8_t *body = section_open(out->row, cap, out->len, e->s.len);
+    int rc;
 
-static int unpack(struct checkpoint_state *out, const struct checkpoint_head *h,
-                  const uint8_t *packed, struct codec *codec, struct err *err)
-{
-    size_t total = 0;
-    int rc = 0;
-
-    for (int i = 0; i < h->n; i++)
-        if (!h->entry[i].passed_over)
-            total += section_bytes(h->entry[i].s.len);
-    out->row = malloc(total + 1);
-    if (!out->row)
-        return err_set(err, ERR_MEMORY, "no memory for a state of %zu bytes", total);
-    for (int i = 0; i < h->n && rc == 0; packed += h->entry[i++].packed) {
-        const struct checkpoint_entry *e = &h->entry[i];
-        if (e->passed_over)
-            continue;
-        rc = codec_unpack(codec, CODEC_ZSTD, section_open(out->row, total, out->len, e->s.len),
-                          e->s.len, packed, e->packed, err);
-        if (rc == 0)
-            section_close(out->row, &out->len, e->s.tag, e->s.version, e->s.flags, e->s.len);
-    }
+    if (folder_read(fd, packed, e->packed, *at))
+        return err_set(err, ERR_IO, "a checkpoint cannot be read");
+    if (crc32c(0, packed, e->packed) != e->crc)
+        return err_set(err, ERR_INPUT, "a section is damaged");
+    *at += e->packed;
+    if (e->passed_over)
+        return 0;
+    rc = codec_unpack(codec, CODEC_ZSTD, body, e->s.len, packed, e->packed, err);
+    if (rc == 0)
+        section_close(out->row, &out->len, e->s.tag, e->s.version, e->s.flags, e->s.len);
     return rc;
 }
 
-static int load_one(struct checkpoint_state *out, const struct checkpoint_folder *f,
-                    uint64_t number, struct codec *codec, struct err *err)
+static int state_load(struct checkpoint_state *out, const struct checkpoint_folder *f,
+                      uint64_t number, struct codec *codec, struct err *err)
 {
     struct checkpoint_head h;
-    uint8_t *packed = NULL;
-    size_t len = 0;
+    size_t plain = 0, most = 0;
+    uint8_t *packed;
+    uint64_t at;
     int fd, rc = checkpoint_file_open(f, number, &h, &fd, err);
 
     if (rc)
         return rc;
-    for (int i = 0; i < h.n; i++)
-        len += h.entry[i].packed;
-    packed = malloc(len + 1);
-    if (!packed)
-        rc = err_set(err, ERR_MEMORY, "no memory for a checkpoint of %zu bytes", len);
-    else if (checkpoint_file_read(fd, packed, len, h.bytes))
-        rc = err_set(err, ERR_IO, "a checkpoint cannot be read");
-    if (rc == 0)
-        rc = check_bodies(&h, packed, err);
-    if (rc == 0)
-        rc = unpack(out, &h, packed, codec, err);
+    for (int i = 0; i < h.n; i++) {
+        plain += h.entry[i].passed_over ? 0 : section_bytes(h.entry[i].s.len);
+        most = h.entry[i].packed > most ? (size_t)h.entry[i].packed : most;
+    }
+    packed = malloc(most + 1);
+    out->row = malloc(plain + 1);
+    if (!packed || !out->row)
+        rc = err_set(err, ERR_MEMORY, "no memory for a checkpoint of %zu bytes", plain);
+    at = h.bytes;
+    for (int i = 0; i < h.n && rc == 0; i++)
+        rc = entry_load(out, plain, &h.entry[i], fd, &at, packed, codec, err);
     out->number = number;
     if (rc)
         checkpoint_state_free(out);
@@ -70,8 +60,8 @@ static int load_one(struct checkpoint_state *out, const struct checkpoint_folder
 }
 
 /* The newest one below `limit` that can be loaded; what is passed over on the way is told. */
-static int load_newest(struct checkpoint_state *out, const struct checkpoint_folder *f,
-                       uint64_t limit, struct codec *codec, struct err *err)
+static int state_load_newest(struct checkpoint_state *out, const struct checkpoint_folder *f,
+                             uint64_t limit, struct codec *codec, struct err *err)
 {
     struct checkpoint_state passed = {0};
     struct err why = {0};
@@ -86,7 +76,7 @@ static int load_newest(struct checkpoint_state *out, const struct checkpoint_fol
             rc = err_set(err, ERR_NOT_FOUND, "no whole checkpoint, %d damaged", passed.skipped);
         if (rc)
             break;
-        rc = load_one(out, f, number, codec, &why);
+        rc = state_load(out, f, number, codec, &why);
         if (rc == 0)
             break;
         if (rc == ERR_MEMORY) {
@@ -106,21 +96,20 @@ static int load_newest(struct checkpoint_state *out, const struct checkpoint_fol
     return rc;
 }
 
-int checkpoint_load(struct checkpoint_state *out, const char *journal_path, const char *id,
-                    uint64_t max_number, section_reads_fn *reads, struct err *err)
+int checkpoint_load(struct checkpoint_state *out, const struct checkpoint *c, const char *id,
+                    uint64_t max_number, struct err *err)
 {
     uint64_t limit = max_number < UINT64_MAX ? max_number + 1 : max_number;
-    struct checkpoint_folder f = {.id = id, .reads = reads};
+    struct checkpoint_folder f;
     struct codec *codec = NULL;
-    int rc;
+    int rc = checkpoint_file_folder(&f, c, id, err);
 
     memset(out, 0, sizeof *out);
-    f.fd = checkpoint_folder(journal_path, id, err);
-    if (f.fd < 0)
-        return f.fd;
+    if (rc)
+        return rc;
     rc = codec_new(&codec, err);
     if (rc == 0)
-        rc = load_newest(out, &f, limit, codec, err);
+        rc = state_load_newest(out, &f, limit, codec, err);
     codec_free(&codec);
     close(f.fd);
     return rc;
@@ -132,16 +121,15 @@ void checkpoint_state_free(struct checkpoint_state *s)
     memset(s, 0, sizeof *s);
 }
 
-int checkpoint_set_aside(const char *journal_path, const char *id, section_reads_fn *reads,
-                         struct err *err)
+int checkpoint_set_aside(const struct checkpoint *c, const char *id, struct err *err)
 {
-    const struct checkpoint_folder f = {checkpoint_folder(journal_path, id, err), id, reads};
+    struct checkpoint_folder f;
     uint64_t number = UINT64_MAX;
     struct checkpoint_head h;
-    int rc = 0, fd;
+    int fd, rc = checkpoint_file_folder(&f, c, id, err);
 
-    if (f.fd < 0)
-        return f.fd;
+    if (rc)
+        return rc;
     while (rc == 0 && (rc = checkpoint_file_below(f.fd, number, &number)) == 0 && number) {
         if (checkpoint_file_open(&f, number, &h, &fd, NULL) == ERR_UNSUPPORTED)
             rc = checkpoint_file_set_aside(f.fd, number);
@@ -155,14 +143,13 @@ int checkpoint_set_aside(const char *journal_path, const char *id, section_reads
     return rc;
 }
 
-int checkpoint_cut(const char *journal_path, const char *id, uint64_t max_number,
-                   section_reads_fn *reads, struct err *err)
+int checkpoint_cut(const struct checkpoint *c, const char *id, uint64_t max_number, struct err *err)
 {
-    const struct checkpoint_folder f = {checkpoint_folder(journal_path, id, err), id, reads};
-    int changed, rc;
+    struct checkpoint_folder f;
+    int changed, rc = checkpoint_file_folder(&f, c, id, err);
 
-    if (f.fd < 0)
-        return f.fd == ERR_NOT_FOUND ? 0 : f.fd;
+    if (rc)
+        return rc == ERR_NOT_FOUND ? 0 : rc;
     rc = checkpoint_file_cut(&f, max_number, &changed);
     if (rc == 0 && changed && fsync(f.fd))
         rc = ERR_IO;

@@ -19,7 +19,8 @@ static double frame_s(const struct comeback *c)
            (double)(n - 1);
 }
 
-/* Those beside it have as many of its frames' turns as it has, until they lack none. */
+/* Sessions that are asked for take turns, so the others have as many frames replayed as this one,
+ * until they lack none. */
 static uint64_t turns_of_asked(const struct comeback *c, uint64_t frames)
 {
     uint64_t turns = c->asked > 1 ? c->asked * frames : frames;

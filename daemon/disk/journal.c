@@ -13,19 +13,8 @@
 #define LOOK_EVERY_US 500000
 #define LOW_WATER_BELOW 1 /* per cent below the high-water mark where frames are let in again */
 
-int journal_sync(struct journal *j, int fd)
-{
-    uint64_t start = clock_us();
-    int rc = fdatasync(fd), error = errno;
-
-    atomic_fetch_add(&j->counts.syncs, 1);
-    atomic_fetch_add(&j->counts.sync_us, clock_us() - start);
-    errno = error;
-    return rc;
-}
-
 /* How full are the file system and our share of it? */
-static void look(struct journal *j)
+static void disk_look(struct journal *j)
 {
     uint64_t ours = atomic_load(&j->counts.used_bytes), taken, room, percent;
     const struct journal_config *c = &j->config;
@@ -50,26 +39,26 @@ static void look(struct journal *j)
                (unsigned long long)percent);
 }
 
-/* When it is time, the first thread that sees it looks. */
-static void look_at_times(struct journal *j, uint64_t now)
+/* The first thread that comes here after LOOK_EVERY_US does it for all. */
+static void disk_look_in_time(struct journal *j, uint64_t now)
 {
     unsigned long long due = atomic_load(&j->next_look_us);
 
     if (now >= due && atomic_compare_exchange_strong(&j->next_look_us, &due, now + LOOK_EVERY_US))
-        look(j);
+        disk_look(j);
 }
 
-static void serve(void *ctx, int thread, struct turn_entry *e)
+static void log_serve(void *ctx, int thread, struct turn_entry *e)
 {
     struct journal_log *log = (struct journal_log *)(void *)e;
     struct journal *j = ctx;
 
-    look_at_times(j, clock_us());
+    disk_look_in_time(j, clock_us());
     if (log && turn_done(j->pool.turns, e, journal_log_serve(log, &j->groups[thread])))
         journal_log_unref(log);
 }
 
-static void settle_config(struct journal_config *c)
+static void config_complete(struct journal_config *c)
 {
     if (!c->segment_bytes)
         c->segment_bytes = JOURNAL_SEGMENT_BYTES;
@@ -91,12 +80,12 @@ int journal_open(struct journal **out, const struct journal_config *config, stru
     if (!j)
         return err_set(err, ERR_MEMORY, "no memory for the journal");
     j->config = *config;
-    settle_config(&j->config);
+    config_complete(&j->config);
     lock_init(&j->lock, LOCK_JOURNAL);
     rc = journal_folder_open(j, config->path, err);
     if (rc == 0) {
-        look(j);
-        rc = turn_pool_start(&j->pool, j->config.threads, "journal", serve, j, err);
+        disk_look(j);
+        rc = turn_pool_start(&j->pool, j->config.threads, "journal", log_serve, j, err);
     }
     if (rc)
         journal_close(out);
@@ -136,6 +125,11 @@ void journal_close(struct journal **out)
 const char *journal_path(const struct journal *j)
 {
     return j->path;
+}
+
+int journal_sessions(const struct journal *j)
+{
+    return j->sessions;
 }
 
 bool journal_full(const struct journal *j)

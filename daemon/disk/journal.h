@@ -105,6 +105,8 @@ void journal_stop(struct journal *j);
 void journal_close(struct journal **j); /* stopped, all its logs freed */
 
 const char *journal_path(const struct journal *j);
+/* The folder of the sessions, open. */
+int journal_sessions(const struct journal *j);
 /* Above the high-water mark or max_bytes: refuse frames. Looked at twice a second; cheap to ask. */
 bool journal_full(const struct journal *j);
 uint64_t journal_alive_us(const struct journal *j); /* when the slowest thread was last seen */

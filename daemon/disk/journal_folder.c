@@ -1,6 +1,5 @@
 #include "daemon/disk/journal_internal.h"
 
-#include "daemon/disk/folder.h"
 #include "proto/array.h"
 
 #include <dirent.h>
@@ -15,13 +14,8 @@
 
 #define GONE ".gone-"
 
-static int open_dir(int at, const char *name)
-{
-    return openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-}
-
-/* Make it where it is missing, durably. Returns a descriptor or -1. */
-static int make_dir(int at, const char *name)
+/* Opens a folder, which is made durably if it is missing. Returns a descriptor or -1. */
+static int folder_make(int at, const char *name)
 {
     if (mkdirat(at, name, 0700) == 0) {
         if (fsync(at))
@@ -29,21 +23,10 @@ static int make_dir(int at, const char *name)
     } else if (errno != EEXIST) {
         return -1;
     }
-    return open_dir(at, name);
+    return folder_open_at(at, name);
 }
 
-/* A listing that does not disturb `dir`, which stays the caller's. */
-static DIR *list_dir(int dir)
-{
-    int fd = open_dir(dir, ".");
-    DIR *d = fd < 0 ? NULL : fdopendir(fd);
-
-    if (!d && fd >= 0)
-        close(fd);
-    return d;
-}
-
-static uint64_t size_of(int dir, const char *name)
+static uint64_t file_size(int dir, const char *name)
 {
     struct stat st;
 
@@ -51,17 +34,18 @@ static uint64_t size_of(int dir, const char *name)
 }
 
 /* Bytes of the segments in a session's folder; with `empty`, all that is in it goes. */
-static uint64_t visit(int dir, bool empty)
+static uint64_t segments_add_up(int dir, bool empty)
 {
-    DIR *d = list_dir(dir);
+    DIR *d = folder_list(dir);
     struct dirent *e;
     uint64_t first, bytes = 0;
 
     while (d && (e = readdir(d))) {
-        if (journal_name_parse(&first, e->d_name))
-            bytes += size_of(dir, e->d_name);
+        if ((first = folder_number(e->d_name, JOURNAL_SUFFIX)))
+            bytes += file_size(dir, e->d_name);
         if (empty && strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-            (void)unlinkat(dir, e->d_name, 0); /* what stays makes the folder stay, below */
+            (void)unlinkat(dir, e->d_name,
+                           0); /* if one stays, the folder cannot be removed below */
     }
     if (d)
         closedir(d);
@@ -70,17 +54,17 @@ static uint64_t visit(int dir, bool empty)
 
 uint64_t journal_folder_bytes(int dir)
 {
-    return visit(dir, false);
+    return segments_add_up(dir, false);
 }
 
 /* Returns the bytes of its segments. */
-static uint64_t empty_and_remove(int sessions, const char *name, int *rc)
+static uint64_t folder_empty_and_remove(int sessions, const char *name, int *rc)
 {
-    int dir = open_dir(sessions, name);
+    int dir = folder_open_at(sessions, name);
     uint64_t bytes = 0;
 
     if (dir >= 0) {
-        bytes = visit(dir, true);
+        bytes = segments_add_up(dir, true);
         close(dir);
     }
     *rc = unlinkat(sessions, name, AT_REMOVEDIR);
@@ -88,20 +72,20 @@ static uint64_t empty_and_remove(int sessions, const char *name, int *rc)
 }
 
 /* Finish what a crash left half removed, and add up what is there. */
-static void take_stock(struct journal *j)
+static void sessions_add_up(struct journal *j)
 {
-    DIR *d = list_dir(j->sessions);
+    DIR *d = folder_list(j->sessions);
     struct dirent *e;
     int rc;
 
     while (d && (e = readdir(d))) {
         if (strncmp(e->d_name, GONE, strlen(GONE)) == 0) {
-            (void)empty_and_remove(j->sessions, e->d_name, &rc);
+            (void)folder_empty_and_remove(j->sessions, e->d_name, &rc);
         } else if (journal_id_valid(e->d_name)) {
-            int dir = open_dir(j->sessions, e->d_name);
+            int dir = folder_open_at(j->sessions, e->d_name);
             if (dir < 0)
                 continue;
-            atomic_fetch_add(&j->counts.used_bytes, visit(dir, false));
+            atomic_fetch_add(&j->counts.used_bytes, segments_add_up(dir, false));
             close(dir);
         }
     }
@@ -109,7 +93,7 @@ static void take_stock(struct journal *j)
         closedir(d);
 }
 
-static int take_lock(struct journal *j, struct err *err)
+static int folder_lock(struct journal *j, struct err *err)
 {
     j->lock_file = openat(j->dir, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (j->lock_file < 0)
@@ -136,22 +120,22 @@ int journal_folder_open(struct journal *j, const char *path, struct err *err)
     else
         rc = folder_open(&j->dir, path, err);
     if (rc == 0 && made) {
-        parent = open_dir(j->dir, "..");
+        parent = folder_open_at(j->dir, "..");
         if (parent < 0 || fsync(parent))
             rc = err_at(err, ERR_IO, path, "cannot sync the folder that it is in: %s",
                         strerror(errno));
     }
     if (rc == 0)
-        rc = take_lock(j, err);
+        rc = folder_lock(j, err);
     if (rc)
         goto out;
-    j->sessions = make_dir(j->dir, "sessions");
-    quarantine = j->sessions < 0 ? -1 : make_dir(j->dir, "quarantine");
+    j->sessions = folder_make(j->dir, "sessions");
+    quarantine = j->sessions < 0 ? -1 : folder_make(j->dir, "quarantine");
     if (quarantine < 0) {
         rc = err_at(err, ERR_IO, path, "cannot make a folder in it: %s", strerror(errno));
         goto out;
     }
-    take_stock(j);
+    sessions_add_up(j);
 out:
     if (parent >= 0)
         close(parent);
@@ -177,7 +161,7 @@ int journal_folder_session(const struct journal *j, const char *id, int *dir, st
 {
     if (!journal_id_valid(id))
         return err_set(err, ERR_INPUT, "this is no session's id");
-    *dir = open_dir(j->sessions, id);
+    *dir = folder_open_at(j->sessions, id);
     if (*dir >= 0)
         return 0;
     return err_at(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_IO, id,
@@ -188,13 +172,13 @@ int journal_folder_make_session(struct journal *j, const char *id, int *dir, str
 {
     if (!journal_id_valid(id))
         return err_set(err, ERR_INPUT, "this is no session's id");
-    *dir = make_dir(j->sessions, id);
+    *dir = folder_make(j->sessions, id);
     if (*dir >= 0)
         return 0;
     return err_at(err, ERR_IO, id, "cannot make the session's folder: %s", strerror(errno));
 }
 
-static int compare(const void *a, const void *b)
+static int first_compare(const void *a, const void *b)
 {
     uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
@@ -203,7 +187,7 @@ static int compare(const void *a, const void *b)
 
 int journal_folder_segments(struct journal_list *list, int dir, struct err *err)
 {
-    DIR *d = list_dir(dir);
+    DIR *d = folder_list(dir);
     struct dirent *e;
     uint64_t first;
     size_t cap = 0;
@@ -214,7 +198,7 @@ int journal_folder_segments(struct journal_list *list, int dir, struct err *err)
         return err_set(err, ERR_IO, "cannot list the session's folder: %s", strerror(errno));
     errno = 0;
     while (rc == 0 && (e = readdir(d))) {
-        if (!journal_name_parse(&first, e->d_name))
+        if (!(first = folder_number(e->d_name, JOURNAL_SUFFIX)))
             continue;
         if (array_grow(&list->first, &cap, (size_t)list->n + 1, sizeof(*list->first))) {
             rc = err_set(err, ERR_MEMORY, "no memory for a list of segments");
@@ -230,7 +214,7 @@ int journal_folder_segments(struct journal_list *list, int dir, struct err *err)
         free(list->first);
         *list = (struct journal_list){0};
     } else if (list->n) {
-        qsort(list->first, (size_t)list->n, sizeof(*list->first), compare);
+        qsort(list->first, (size_t)list->n, sizeof(*list->first), first_compare);
     }
     return rc;
 }
@@ -248,7 +232,7 @@ int journal_folder_oldest(int dir, uint64_t *oldest, uint64_t *second)
         for (ssize_t at = 0; at < n;) {
             const struct dirent64 *e = (const struct dirent64 *)(const void *)(buf + at);
             at += e->d_reclen;
-            if (!journal_name_parse(&first, e->d_name))
+            if (!(first = folder_number(e->d_name, JOURNAL_SUFFIX)))
                 continue;
             if (!*oldest || first < *oldest) {
                 *second = *oldest;
@@ -275,14 +259,14 @@ int journal_remove(struct journal *j, const char *id, struct err *err)
         if (errno != EEXIST && errno != ENOTEMPTY)
             return err_at(err, ERR_IO, id, "cannot remove the session's folder: %s",
                           strerror(errno));
-        (void)empty_and_remove(j->sessions, gone, &removed);
+        (void)folder_empty_and_remove(j->sessions, gone, &removed);
         if (renameat(j->sessions, id, j->sessions, gone))
             return err_at(err, ERR_IO, id, "cannot remove the session's folder: %s",
                           strerror(errno));
     }
     if (fsync(j->sessions))
         rc = err_at(err, ERR_IO, id, "cannot sync the folder of sessions: %s", strerror(errno));
-    atomic_fetch_sub(&j->counts.used_bytes, empty_and_remove(j->sessions, gone, &removed));
+    atomic_fetch_sub(&j->counts.used_bytes, folder_empty_and_remove(j->sessions, gone, &removed));
     if (rc == 0 && removed)
         rc = err_at(err, ERR_IO, id, "cannot empty the session's folder: %s", strerror(errno));
     return rc;

@@ -4,6 +4,7 @@
 #ifndef RECOND_DAEMON_JOURNAL_INTERNAL_H
 #define RECOND_DAEMON_JOURNAL_INTERNAL_H
 
+#include "daemon/disk/folder.h"
 #include "daemon/disk/journal.h"
 #include "daemon/turn.h"
 #include "proto/lock.h"
@@ -13,11 +14,10 @@
 #define JOURNAL_MAGIC 0x4c4a4352u
 #define JOURNAL_VERSION 1u
 #define JOURNAL_FLAG_GROUP 1u
-#define JOURNAL_NAME_CAP 25             /* 20 digits, ".seg", NUL */
+#define JOURNAL_SUFFIX ".seg"
 #define JOURNAL_SEGMENT_BODY 32u        /* of a SEGMENT record */
 #define JOURNAL_GROUP_MAX 128           /* records that one write takes at most ... */
 #define JOURNAL_GROUP_BYTES (16u << 20) /* ... and bytes from which on it takes no more */
-#define JOURNAL_FIRST_BYTES (JOURNAL_HEADER_BYTES + JOURNAL_SEGMENT_BODY)
 
 /* ---- journal_record.c: bytes and names; no I/O */
 struct journal_head {
@@ -37,8 +37,6 @@ bool journal_record_whole(const struct journal_head *h, const uint8_t *record);
 void journal_record_segment_body(uint8_t *body, const char *id);
 bool journal_record_is_segment_of(const struct journal_head *h, const uint8_t *record,
                                   const char *id);
-bool journal_name_parse(uint64_t *first, const char *name);
-void journal_name_make(char name[JOURNAL_NAME_CAP], uint64_t first);
 
 /* ---- journal_window.c: reading a segment through a buffer (a bad sector under a mapping would
  * end the process) */
@@ -157,8 +155,5 @@ struct journal {
     struct lock lock; /* guards the list */
     struct journal_log *logs;
 };
-
-/* fdatasync(), timed and counted. */
-int journal_sync(struct journal *j, int fd);
 
 #endif

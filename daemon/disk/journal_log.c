@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static int open_log(struct journal_log *log, struct journal *j, const char *id,
+static int log_open(struct journal_log *log, struct journal *j, const char *id,
                     uint64_t next_number, struct err *err)
 {
     int rc;
@@ -36,7 +36,7 @@ int journal_log_new(struct journal_log **out, struct journal *j, const char *id,
     *out = NULL;
     if (!log)
         return err_set(err, ERR_MEMORY, "no memory for a session's journal");
-    rc = open_log(log, j, id, next_number, err);
+    rc = log_open(log, j, id, next_number, err);
     if (rc) {
         free(log);
         return rc;
@@ -87,8 +87,9 @@ void journal_log_unref(struct journal_log *log)
     lock_give(&log->lock);
 }
 
-/* The caller has a reference for the line of turns; after journal_stop() there is no line. */
-static void announce(struct journal_log *log)
+/* Puts the log into the queue of turns, which takes over a reference of the caller's. After
+ * journal_stop() no thread serves that queue, so we fail the entries here. */
+static void log_announce(struct journal_log *log)
 {
     if (atomic_load(&log->j->stopped)) {
         while (journal_log_serve(log, NULL))
@@ -108,7 +109,7 @@ void journal_append(struct journal_log *log, struct journal_entry *e)
     log->n_pending++;
     log->refs++;
     lock_give(&log->lock);
-    announce(log);
+    log_announce(log);
 }
 
 void journal_log_forget(struct journal_log *log, uint64_t before)
@@ -120,7 +121,7 @@ void journal_log_forget(struct journal_log *log, uint64_t before)
     lock_take(&log->lock);
     log->refs++;
     lock_give(&log->lock);
-    announce(log);
+    log_announce(log);
 }
 
 void journal_log_cut(struct journal_log *log)
@@ -153,7 +154,7 @@ static uint64_t entry_bytes(const struct journal_entry *e)
 }
 
 /* The oldest pending entries, as many as one group takes. */
-static struct journal_entry *detach(struct journal_log *log)
+static struct journal_entry *chain_detach(struct journal_log *log)
 {
     struct journal_entry *chain, **at;
     uint64_t bytes = 0;
@@ -177,7 +178,7 @@ static struct journal_entry *detach(struct journal_log *log)
 
 bool journal_log_serve(struct journal_log *log, struct journal_group *g)
 {
-    struct journal_entry *chain = detach(log), *next;
+    struct journal_entry *chain = chain_detach(log), *next;
     uint64_t before = atomic_exchange(&log->forget, 0);
     int rc = ERR_IO, n = 0;
     bool more;

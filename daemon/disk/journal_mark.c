@@ -5,7 +5,6 @@
 
 #include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define NAME "synced"
@@ -24,21 +23,20 @@ void journal_mark_write(int fd, uint64_t number)
     bytes_put_u64(&w, number);
     bytes_put_u32(&w, crc32c(0, mark, 8));
     if (fd >= 0)
-        (void)!pwrite(fd, mark, BYTES, 0); /* the mark of before holds as well */
+        (void)!pwrite(fd, mark, BYTES, 0); /* if this fails, the earlier mark is still right */
 }
 
 uint64_t journal_mark_read(int dir)
 {
-    int fd = openat(dir, NAME, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     uint8_t mark[BYTES];
     struct bytes_reader r;
-    struct stat st;
     uint64_t number;
+    int fd = folder_open_file(dir, NAME, &number);
     bool whole;
 
     if (fd < 0)
         return 0;
-    whole = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && read(fd, mark, BYTES) == BYTES;
+    whole = folder_read(fd, mark, BYTES, 0) == 0;
     close(fd);
     if (!whole)
         return 0;

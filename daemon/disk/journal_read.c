@@ -11,21 +11,21 @@ struct journal_reader {
     uint64_t next, last, at;
 };
 
-static int spoilt(const struct journal_reader *r, struct err *err)
+static int record_spoilt(const struct journal_reader *r, struct err *err)
 {
     return err_at(err, ERR_IO, r->id, "record %llu of its journal is not what it was",
                   (unsigned long long)r->next);
 }
 
-/* What the window says of record r->next at r->at. */
-static int judge(const struct journal_reader *r, const struct journal_head *h, int rc,
-                 struct err *err)
+/* Is what the window returned (rc, *h) the record r->next? */
+static int record_judge(const struct journal_reader *r, const struct journal_head *h, int rc,
+                        struct err *err)
 {
-    return rc == ERR_INPUT || (rc == 0 && h->number != r->next) ? spoilt(r, err) : rc;
+    return rc == ERR_INPUT || (rc == 0 && h->number != r->next) ? record_spoilt(r, err) : rc;
 }
 
 /* Open a segment and stand behind its first record. */
-static int enter(struct journal_reader *r, int segment, struct err *err)
+static int segment_enter(struct journal_reader *r, int segment, struct err *err)
 {
     const uint8_t *p;
     struct journal_head h;
@@ -37,26 +37,26 @@ static int enter(struct journal_reader *r, int segment, struct err *err)
     r->at = 0;
     rc = journal_window_open(&r->w, r->dir, r->next, err);
     if (rc == 0)
-        rc = judge(r, &h, journal_window_record(&r->w, &h, &p, 0, err), err);
+        rc = record_judge(r, &h, journal_window_record(&r->w, &h, &p, 0, err), err);
     if (rc)
         return rc;
     if (!journal_record_is_segment_of(&h, p, r->id))
-        return spoilt(r, err);
+        return record_spoilt(r, err);
     r->at = JOURNAL_HEADER_BYTES + h.length;
     return 0;
 }
 
-static int enter_next(struct journal_reader *r, struct err *err)
+static int segment_enter_next(struct journal_reader *r, struct err *err)
 {
     int next = r->segment + 1;
 
     if (next >= r->list.n || r->list.first[next] != r->next)
-        return spoilt(r, err);
-    return enter(r, next, err);
+        return record_spoilt(r, err);
+    return segment_enter(r, next, err);
 }
 
-/* Go to the record `from` by headers alone: what lies before it is not asked for. */
-static int find(struct journal_reader *r, uint64_t from, struct err *err)
+/* Goes to the record `from`. Bodies before it are not read. */
+static int record_find(struct journal_reader *r, uint64_t from, struct err *err)
 {
     struct journal_head h;
     int segment = r->list.n - 1, rc;
@@ -66,9 +66,9 @@ static int find(struct journal_reader *r, uint64_t from, struct err *err)
     if (segment < 0)
         return err_at(err, ERR_NOT_FOUND, r->id, "its journal does not reach back to record %llu",
                       (unsigned long long)from);
-    rc = enter(r, segment, err);
+    rc = segment_enter(r, segment, err);
     while (rc == 0 && r->next < from && r->at < r->w.size) {
-        rc = judge(r, &h, journal_window_head(&r->w, &h, r->at, err), err);
+        rc = record_judge(r, &h, journal_window_head(&r->w, &h, r->at, err), err);
         if (rc == 0) {
             r->at += JOURNAL_HEADER_BYTES + h.length;
             r->next++;
@@ -99,7 +99,7 @@ int journal_read_open(struct journal_reader **out, struct journal *j, const char
     }
     r->next = from;
     if (rc == 0 && from <= last)
-        rc = find(r, from, err);
+        rc = record_find(r, from, err);
     if (rc)
         journal_read_close(out);
     return rc;
@@ -115,13 +115,13 @@ int journal_read_next(struct journal_reader *r, enum journal_type *type, uint64_
     if (r->next > r->last)
         return err_set(err, ERR_END, "no more records");
     if (r->at == r->w.size)
-        rc = enter_next(r, err);
+        rc = segment_enter_next(r, err);
     if (rc == 0)
-        rc = judge(r, &h, journal_window_record(&r->w, &h, &p, r->at, err), err);
+        rc = record_judge(r, &h, journal_window_record(&r->w, &h, &p, r->at, err), err);
     if (rc)
         return rc;
     if (h.type == JOURNAL_SEGMENT)
-        return spoilt(r, err);
+        return record_spoilt(r, err);
     *type = h.type;
     *number = h.number;
     *body = p + JOURNAL_HEADER_BYTES;

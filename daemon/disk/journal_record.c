@@ -3,11 +3,9 @@
 #include "proto/bytes.h"
 #include "proto/crc32c.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define AT_CRC 12
-#define DIGITS 20
 
 static const char base32[] = "abcdefghijklmnopqrstuvwxyz234567";
 
@@ -80,25 +78,4 @@ bool journal_record_is_segment_of(const struct journal_head *h, const uint8_t *r
 bool journal_id_valid(const char *id)
 {
     return strlen(id) == JOURNAL_ID_LEN && strspn(id, base32) == JOURNAL_ID_LEN;
-}
-
-bool journal_name_parse(uint64_t *first, const char *name)
-{
-    uint64_t v = 0;
-
-    if (strlen(name) != JOURNAL_NAME_CAP - 1 || strcmp(name + DIGITS, ".seg") != 0)
-        return false;
-    for (int i = 0; i < DIGITS; i++) {
-        unsigned digit = (unsigned)name[i] - '0';
-        if (digit > 9 || v > (UINT64_MAX - digit) / 10)
-            return false;
-        v = v * 10 + digit;
-    }
-    *first = v;
-    return v > 0;
-}
-
-void journal_name_make(char name[JOURNAL_NAME_CAP], uint64_t first)
-{
-    snprintf(name, JOURNAL_NAME_CAP, "%020llu.seg", (unsigned long long)first);
 }

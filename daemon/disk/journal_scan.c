@@ -33,8 +33,8 @@ struct stop {
 };
 
 /* Is this whole record the one that belongs here? */
-static const char *misplaced(const struct scanner *s, const struct journal_head *h,
-                             const uint8_t *record, uint64_t off)
+static const char *record_misplaced(const struct scanner *s, const struct journal_head *h,
+                                    const uint8_t *record, uint64_t off)
 {
     if (off == 0 && !journal_record_is_segment_of(h, record, s->id))
         return "it is another session's, or of another version";
@@ -47,7 +47,7 @@ static const char *misplaced(const struct scanner *s, const struct journal_head 
     return NULL;
 }
 
-static int walk(struct scanner *s, struct stop *stop, struct err *err)
+static int segment_walk(struct scanner *s, struct stop *stop, struct err *err)
 {
     const uint8_t *record;
     struct journal_head h;
@@ -61,7 +61,7 @@ static int walk(struct scanner *s, struct stop *stop, struct err *err)
             stop->torn_at = true;
             stop->why = "a record is not what was written";
         } else if (rc == 0) {
-            stop->why = misplaced(s, &h, record, off);
+            stop->why = record_misplaced(s, &h, record, off);
         }
         if (rc || stop->why)
             break;
@@ -76,7 +76,7 @@ static int walk(struct scanner *s, struct stop *stop, struct err *err)
 }
 
 /* A whole record that begins a group, behind `from`? Returns 1, 0, or an error. */
-static int later_group(struct scanner *s, uint64_t from, struct err *err)
+static int group_behind(struct scanner *s, uint64_t from, struct err *err)
 {
     static const uint8_t magic[4] = {JOURNAL_MAGIC & 255, JOURNAL_MAGIC >> 8 & 255,
                                      JOURNAL_MAGIC >> 16 & 255, JOURNAL_MAGIC >> 24};
@@ -116,25 +116,25 @@ static int later_group(struct scanner *s, uint64_t from, struct err *err)
     return 0;
 }
 
-static void damage(struct scanner *s, uint64_t first, uint64_t at, const char *why)
+static void scan_damage(struct scanner *s, uint64_t first, uint64_t at, const char *why)
 {
-    char name[JOURNAL_NAME_CAP];
+    char name[FOLDER_NAME_CAP];
 
-    journal_name_make(name, first);
+    folder_name(name, first, JOURNAL_SUFFIX);
     s->scan->damaged = true;
     snprintf(s->scan->damage, sizeof(s->scan->damage), "%s, byte %llu, record %llu: %s", name,
              (unsigned long long)at, (unsigned long long)s->expected, why);
     LOG_AT(LOG_ERR, "session %s: %s", s->id, s->scan->damage);
 }
 
-/* The last segment keeps its first `at` bytes; one without a record goes. What is kept is durable
- * then, whether its writer came to sync it or not. */
-static int cut(struct scanner *s, uint64_t first, const struct stop *stop, struct err *err)
+/* Cuts the last segment behind its first `at` bytes, or removes it if it holds no record. What is
+ * kept is synced, because its writer may have died before it did so. */
+static int tail_cut(struct scanner *s, uint64_t first, const struct stop *stop, struct err *err)
 {
-    char name[JOURNAL_NAME_CAP];
+    char name[FOLDER_NAME_CAP];
     int fd = -1, rc = 0;
 
-    journal_name_make(name, first);
+    folder_name(name, first, JOURNAL_SUFFIX);
     if (!stop->n_records) {
         if (unlinkat(s->dir, name, 0) || fsync(s->dir))
             return err_at(err, ERR_IO, name, "cannot remove it: %s", strerror(errno));
@@ -156,35 +156,35 @@ static int cut(struct scanner *s, uint64_t first, const struct stop *stop, struc
     return 0;
 }
 
-static int scan_segment(struct scanner *s, uint64_t first, bool last, struct err *err)
+static int segment_scan(struct scanner *s, uint64_t first, bool last, struct err *err)
 {
     struct err why = {0};
     struct stop stop;
     int rc, later = 0;
 
     if (first != s->expected) {
-        damage(s, first, 0, "records before it are missing");
+        scan_damage(s, first, 0, "records before it are missing");
         return 0;
     }
     rc = journal_window_open(&s->w, s->dir, first, err);
     if (rc)
         return rc;
-    rc = walk(s, &stop, &why);
+    rc = segment_walk(s, &stop, &why);
     if (rc == 0 && stop.torn_at && last)
-        later = later_group(s, stop.at + 1, &why);
+        later = group_behind(s, stop.at + 1, &why);
     if (rc == ERR_MEMORY || later == ERR_MEMORY) {
         rc = err_set(err, ERR_MEMORY, "%s", why.text);
     } else if (rc || later < 0) {
-        damage(s, first, stop.at, why.text); /* a bad sector stays one */
+        scan_damage(s, first, stop.at, why.text); /* a bad sector is damage, too */
         rc = 0;
     } else if (later || (stop.why && !stop.torn_at) || (stop.why && !last)) {
-        damage(s, first, stop.at, stop.why);
+        scan_damage(s, first, stop.at, stop.why);
     } else if (!last && !stop.n_records) {
-        damage(s, first, stop.at, "it holds no record");
+        scan_damage(s, first, stop.at, "it holds no record");
     } else if (last && s->expected <= s->synced) {
-        damage(s, first, stop.at, "records behind it were synced and are gone");
+        scan_damage(s, first, stop.at, "records behind it were synced and are gone");
     } else if (last) {
-        rc = cut(s, first, &stop, err);
+        rc = tail_cut(s, first, &stop, err);
         if (s->scan->torn && !stop.n_records)
             stop.at = 0;
     }
@@ -210,9 +210,9 @@ int journal_scan(struct journal *j, const char *id, struct journal_scan *scan, s
     if (list.n)
         scan->first = s.expected = list.first[0];
     else if (s.synced)
-        damage(&s, s.expected, 0, "records were synced, and no segment is left");
+        scan_damage(&s, s.expected, 0, "records were synced, and no segment is left");
     for (int i = 0; i < list.n && rc == 0 && !scan->damaged; i++)
-        rc = scan_segment(&s, list.first[i], i == list.n - 1, err);
+        rc = segment_scan(&s, list.first[i], i == list.n - 1, err);
     scan->last = s.expected - 1;
     atomic_fetch_sub(&j->counts.used_bytes, s.bytes_cut);
 out:

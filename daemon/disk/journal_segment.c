@@ -12,6 +12,18 @@
 
 #define ASYNC_SYNC_US 1000000 /* an asynchronous log is synced that often, while it is written */
 
+/* fdatasync(), timed and counted. */
+static int log_sync(struct journal *j, int fd)
+{
+    uint64_t start = clock_us();
+    int rc = fdatasync(fd), error = errno;
+
+    atomic_fetch_add(&j->counts.syncs, 1);
+    atomic_fetch_add(&j->counts.sync_us, clock_us() - start);
+    errno = error;
+    return rc;
+}
+
 /* Returns the length of the body; more than JOURNAL_BODY_MAX = too long. */
 static uint64_t body_length(const struct journal_entry *e)
 {
@@ -25,14 +37,15 @@ static uint64_t body_length(const struct journal_entry *e)
     return n;
 }
 
-static void push(struct journal_group *g, void *base, size_t len)
+static void iov_push(struct journal_group *g, void *base, size_t len)
 {
     g->iov[g->n_iov++] = (struct iovec){base, len};
     g->bytes += len;
 }
 
 /* The group's bytes, as a row of pieces. A group that begins a segment begins with its record. */
-static void gather(struct journal_log *log, struct journal_group *g, struct journal_entry *chain)
+static void group_gather(struct journal_log *log, struct journal_group *g,
+                         struct journal_entry *chain)
 {
     uint64_t number = log->number;
     uint8_t flags = log->barrier ? JOURNAL_FLAG_GROUP : 0;
@@ -44,8 +57,8 @@ static void gather(struct journal_log *log, struct journal_group *g, struct jour
         journal_record_segment_body(g->segment, log->id);
         journal_record_encode(g->head[JOURNAL_GROUP_MAX], JOURNAL_SEGMENT, JOURNAL_FLAG_GROUP,
                               number, &body, 1, JOURNAL_SEGMENT_BODY);
-        push(g, g->head[JOURNAL_GROUP_MAX], JOURNAL_HEADER_BYTES);
-        push(g, body.iov_base, body.iov_len);
+        iov_push(g, g->head[JOURNAL_GROUP_MAX], JOURNAL_HEADER_BYTES);
+        iov_push(g, body.iov_base, body.iov_len);
         flags = 0;
     }
     for (struct journal_entry *e = chain; e; e = e->next) {
@@ -56,17 +69,17 @@ static void gather(struct journal_log *log, struct journal_group *g, struct jour
         e->number = number++;
         journal_record_encode(g->head[g->n_records], e->type, flags, e->number, e->part, e->n_parts,
                               (uint32_t)length);
-        push(g, g->head[g->n_records], JOURNAL_HEADER_BYTES);
+        iov_push(g, g->head[g->n_records], JOURNAL_HEADER_BYTES);
         for (int i = 0; i < e->n_parts; i++)
             if (e->part[i].iov_len)
-                push(g, e->part[i].iov_base, e->part[i].iov_len);
+                iov_push(g, e->part[i].iov_base, e->part[i].iov_len);
         g->n_records++;
         flags = 0;
     }
 }
 
 /* All of it at `off`, in as many calls as the system makes of it. Returns 0 or an errno. */
-static int write_all(int fd, struct iovec *iov, int n, uint64_t off)
+static int iov_write(int fd, struct iovec *iov, int n, uint64_t off)
 {
     while (n) {
         ssize_t did = pwritev(fd, iov, n, (off_t)off);
@@ -97,7 +110,7 @@ void journal_segment_close(struct journal_log *log)
     log->fd = -1;
 }
 
-static int fence(struct journal_log *log, const char *what, int error)
+static int log_fence(struct journal_log *log, const char *what, int error)
 {
     atomic_store(&log->fenced, true);
     atomic_fetch_add(&log->j->counts.failures, 1);
@@ -107,30 +120,30 @@ static int fence(struct journal_log *log, const char *what, int error)
     return ERR_IO;
 }
 
-/* The segment that is open is long enough, or was told to end. What is in it is durable before the
- * next one begins, in every kind of log: so a later segment proves an earlier one whole. */
-static int rotate(struct journal_log *log)
+/* Ends the open segment if it is long enough or was told to end. It is synced first, in an
+ * asynchronous log as well, so that a later segment proves an earlier one whole. */
+static int segment_rotate(struct journal_log *log)
 {
     int error = 0;
 
     if (log->fd < 0 ||
         (!atomic_exchange(&log->cut, false) && log->end < log->j->config.segment_bytes))
         return 0;
-    if (!log->sync && journal_sync(log->j, log->fd))
+    if (!log->sync && log_sync(log->j, log->fd))
         error = errno;
     journal_segment_close(log);
-    return error ? fence(log, "sync the end of a segment", error) : 0;
+    return error ? log_fence(log, "sync the end of a segment", error) : 0;
 }
 
-/* Take back what a failed group left, so that it is not found later: its senders were told that it
- * is not stored. */
-static void undo(struct journal_log *log, bool fresh)
+/* Removes what a failed group has left in the file. Its senders were told that it is not stored, so
+ * no later start may find it. */
+static void group_undo(struct journal_log *log, bool fresh)
 {
-    char name[JOURNAL_NAME_CAP];
+    char name[FOLDER_NAME_CAP];
     int rc;
 
     if (fresh) {
-        journal_name_make(name, log->number);
+        folder_name(name, log->number, JOURNAL_SUFFIX);
         rc = unlinkat(log->dir, name, 0);
     } else {
         rc = ftruncate(log->fd, (off_t)log->end);
@@ -140,11 +153,11 @@ static void undo(struct journal_log *log, bool fresh)
                log->id, strerror(errno));
 }
 
-static int begin(struct journal_log *log)
+static int segment_begin(struct journal_log *log)
 {
-    char name[JOURNAL_NAME_CAP];
+    char name[FOLDER_NAME_CAP];
 
-    journal_name_make(name, log->number);
+    folder_name(name, log->number, JOURNAL_SUFFIX);
     log->fd = openat(log->dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     log->end = 0;
     log->first = log->number;
@@ -154,12 +167,12 @@ static int begin(struct journal_log *log)
 
 /* Make durable what was promised to be. An asynchronous log promises nothing, but is synced now and
  * then, so that a crash of the machine costs about a second and damage before that is seen. */
-static int settle(struct journal_log *log, bool fresh)
+static int group_settle(struct journal_log *log, bool fresh)
 {
     uint64_t now;
 
     log->barrier = log->sync;
-    if (log->sync && journal_sync(log->j, log->fd))
+    if (log->sync && log_sync(log->j, log->fd))
         return errno;
     if (fresh && fsync(log->dir))
         return errno;
@@ -170,7 +183,7 @@ static int settle(struct journal_log *log, bool fresh)
         return 0;
     log->sync_us = now;
     log->barrier = true;
-    return journal_sync(log->j, log->fd) ? errno : 0;
+    return log_sync(log->j, log->fd) ? errno : 0;
 }
 
 int journal_segment_write(struct journal_log *log, struct journal_group *g,
@@ -182,24 +195,24 @@ int journal_segment_write(struct journal_log *log, struct journal_group *g,
 
     if (atomic_load(&log->fenced))
         return ERR_IO;
-    if (rotate(log))
+    if (segment_rotate(log))
         return ERR_IO;
-    gather(log, g, chain);
+    group_gather(log, g, chain);
     if (!g->n_records)
         return 0;
     fresh = log->fd < 0;
-    error = fresh ? begin(log) : 0;
+    error = fresh ? segment_begin(log) : 0;
     if (error)
-        return fence(log, "begin a segment", error);
-    error = write_all(log->fd, g->iov, g->n_iov, log->end);
+        return log_fence(log, "begin a segment", error);
+    error = iov_write(log->fd, g->iov, g->n_iov, log->end);
     if (error) {
-        undo(log, fresh);
-        return fence(log, "write", error);
+        group_undo(log, fresh);
+        return log_fence(log, "write", error);
     }
-    error = settle(log, fresh);
+    error = group_settle(log, fresh);
     if (error) {
-        undo(log, fresh);
-        return fence(log, "sync", error);
+        group_undo(log, fresh);
+        return log_fence(log, "sync", error);
     }
     log->end += g->bytes;
     log->number += (uint64_t)g->n_records;
@@ -218,13 +231,13 @@ int journal_segment_write(struct journal_log *log, struct journal_group *g,
 /* Oldest first, one at a time, so that a crash in between leaves no gap; and never the last one. */
 void journal_segment_forget(struct journal_log *log, uint64_t before)
 {
-    char name[JOURNAL_NAME_CAP];
+    char name[FOLDER_NAME_CAP];
     uint64_t oldest, second;
     struct stat st;
     bool gone = false;
 
     while (journal_folder_oldest(log->dir, &oldest, &second) == 0 && second && second <= before) {
-        journal_name_make(name, oldest);
+        folder_name(name, oldest, JOURNAL_SUFFIX);
         if (fstatat(log->dir, name, &st, AT_SYMLINK_NOFOLLOW) || unlinkat(log->dir, name, 0)) {
             LOG_AT(LOG_WARNING, "session %s: cannot remove %s: %s", log->id, name, strerror(errno));
             break;

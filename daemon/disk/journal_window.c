@@ -1,34 +1,24 @@
 #include "daemon/disk/journal_internal.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define READ_AHEAD ((size_t)256 << 10)
 
 int journal_window_open(struct journal_window *w, int dir, uint64_t first, struct err *err)
 {
-    char name[JOURNAL_NAME_CAP];
-    struct stat st;
+    char name[FOLDER_NAME_CAP];
 
-    journal_name_make(name, first);
+    folder_name(name, first, JOURNAL_SUFFIX);
     w->at = w->len = 0;
-    w->fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (w->fd < 0)
-        return err_at(err, ERR_IO, name, "cannot open it: %s", strerror(errno));
-    if (fstat(w->fd, &st) == 0 && S_ISREG(st.st_mode)) {
-        w->size = (uint64_t)st.st_size;
-        return 0;
-    }
-    journal_window_close(w);
-    return err_at(err, ERR_IO, name, "is no file");
+    w->fd = folder_open_file(dir, name, &w->size);
+    return w->fd < 0 ? err_at(err, ERR_IO, name, "cannot open it: %s", strerror(errno)) : 0;
 }
 
 /* At least n bytes from off, and more where the file and the buffer have room. */
-static int read_ahead(struct journal_window *w, uint64_t off, size_t n, struct err *err)
+static int window_fill(struct journal_window *w, uint64_t off, size_t n, struct err *err)
 {
     uint64_t left = w->size - off;
     size_t want = left < w->cap ? (size_t)left : w->cap;
@@ -67,7 +57,7 @@ int journal_window_get(struct journal_window *w, const uint8_t **p, uint64_t off
         w->cap = cap;
     }
     if (off < w->at || off - w->at > w->len || n > w->len - (off - w->at))
-        rc = read_ahead(w, off, n, err);
+        rc = window_fill(w, off, n, err);
     if (rc == 0)
         *p = w->buf + (off - w->at);
     return rc;

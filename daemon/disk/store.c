@@ -4,6 +4,7 @@
 #include "daemon/clock.h"
 #include "daemon/disk/folder.h"
 #include "daemon/log.h"
+#include "daemon/session/session_restart.h"
 #include "daemon/session/session_sources.h"
 #include "proto/bytes.h"
 #include "proto/types.h"
@@ -58,8 +59,9 @@ bool store_meta_decode(struct store_meta *m, const uint8_t in[STORE_META_BYTES])
 
 /* ------------------------------------------------------------------------- the folder */
 
-/* As configured, else a folder in the one that the service manager keeps for us, else none. */
-static bool choose_path(const struct config *config, char *path, size_t cap)
+/* The path of the configuration, else a folder in $STATE_DIRECTORY. Returns false if neither is
+ * given. */
+static bool store_choose_path(const struct config *config, char *path, size_t cap)
 {
     const char *state = getenv("STATE_DIRECTORY");
 
@@ -72,19 +74,8 @@ static bool choose_path(const struct config *config, char *path, size_t cap)
     return true;
 }
 
-static void read_boot(char *boot, size_t cap)
-{
-    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
-
-    boot[0] = '\0';
-    if (f && fgets(boot, (int)cap, f))
-        boot[strcspn(boot, "\n")] = '\0';
-    if (f)
-        fclose(f);
-}
-
-static int open_parts(struct store *st, const struct config *config, const char *path, bool arm,
-                      struct err *err)
+static int store_open_parts(struct store *st, const struct config *config, const char *path,
+                            bool arm, struct err *err)
 {
     const struct journal_config journal = {.path = path,
                                            .threads = config->journal.threads,
@@ -95,7 +86,7 @@ static int open_parts(struct store *st, const struct config *config, const char 
     int rc = journal_open(&st->journal, &journal, err);
 
     if (rc == 0)
-        rc = checkpoint_start(&st->checkpoint, path, store_reads, err);
+        rc = checkpoint_start(&st->checkpoint, journal_sessions(st->journal), store_reads, st, err);
     snprintf(file, sizeof(file), "%s/suspects", path);
     if (rc == 0)
         rc = suspect_open(&st->suspect, file, err);
@@ -112,15 +103,16 @@ int store_open(struct store **store, const struct config *config, const struct s
     int rc;
 
     *store = NULL;
-    if (!choose_path(config, path, sizeof(path)))
+    if (!store_choose_path(config, path, sizeof(path)))
         return 0;
     st = calloc(1, sizeof(*st));
     if (!st)
         return err_set(err, ERR_MEMORY, "no memory for the journal");
     st->ops = *ops;
-    read_boot(st->boot, sizeof(st->boot));
+    folder_read_boot(st->boot);
+    st->boot[strcspn(st->boot, "\n")] = '\0';
     store_configure(st, config);
-    rc = open_parts(st, config, path, arm, err);
+    rc = store_open_parts(st, config, path, arm, err);
     if (rc)
         store_close(&st);
     *store = st;
@@ -131,7 +123,7 @@ int store_check(const struct config *config, struct err *err)
 {
     char path[CONFIG_TEXT_CAP + sizeof(SUFFIX)];
 
-    return choose_path(config, path, sizeof(path)) ? folder_check(path, err) : 0;
+    return store_choose_path(config, path, sizeof(path)) ? folder_check(path, err) : 0;
 }
 
 void store_configure(struct store *st, const struct config *config)
@@ -183,17 +175,18 @@ bool store_full(const struct store *st)
 
 /* ------------------------------------------------------------------------- sessions */
 
-static void on_done(void *ctx, struct journal_entry *e, int rc);
+static void ticket_on_done(void *ctx, struct journal_entry *e, int rc);
 
 int store_session_log(struct store *st, struct session *s, uint64_t next_number, struct err *err)
 {
     bool sync = session_setup(s)->options.journal == SESSION_JOURNAL_SYNC;
 
     return journal_log_new(&session_disk(s)->log, st->journal, session_id(s), sync, next_number,
-                           on_done, s, err);
+                           ticket_on_done, s, err);
 }
 
-int store_session_attach(struct store *st, struct session *s, struct err *err)
+int store_session_attach(struct store *st, struct session *s, const char origin[STORE_ORIGIN_CAP],
+                         struct err *err)
 {
     size_t n = (size_t)session_setup(s)->queue_frames;
     struct session_disk *d;
@@ -205,6 +198,7 @@ int store_session_attach(struct store *st, struct session *s, struct err *err)
         return err_set(err, ERR_MEMORY, "no memory for a session's journal");
     d->session = s;
     d->store = st;
+    snprintf(d->origin, sizeof(d->origin), "%s", origin);
     lock_init(&d->storing, LOCK_STORING);
     session_set_disk(s, d);
     return 0;
@@ -224,9 +218,10 @@ void store_session_free(struct session *s)
     session_set_disk(s, NULL);
 }
 
-int store_session_new(struct store *st, struct session *s, struct err *err)
+int store_session_new(struct store *st, struct session *s, const char origin[STORE_ORIGIN_CAP],
+                      struct err *err)
 {
-    int rc = store_session_attach(st, s, err);
+    int rc = store_session_attach(st, s, origin, err);
 
     if (!session_disk(s))
         return rc;
@@ -243,7 +238,7 @@ void store_session_forget(struct session *s)
     struct session_disk *d = session_disk(s);
 
     if (d && !atomic_exchange(&d->unwanted, true))
-        store_manifest_remove(journal_path(d->store->journal), session_id(s));
+        store_manifest_remove(journal_sessions(d->store->journal), session_id(s));
 }
 
 void store_reap_later(struct session *s)
@@ -271,6 +266,16 @@ void store_reap(struct store *st)
     }
 }
 
+void store_damage(struct session *s, const char *what)
+{
+    atomic_store(&session_disk(s)->damaged, true);
+    if (!session_set_damaged(s, what))
+        return;
+    atomic_fetch_add(&session_disk(s)->store->damaged, 1);
+    LOG_EVENT(LOG_ERR, LOG_EVENT_SESSION_DAMAGED, "session %s is damaged, its files are kept: %s",
+              session_id(s), what);
+}
+
 uint64_t store_bytes(const struct session *s)
 {
     return session_disk(s) ? journal_log_bytes(session_disk(s)->log) : 0;
@@ -291,25 +296,20 @@ struct store_ticket *store_ticket_new(struct session_disk *d, struct queue_item 
     return t;
 }
 
-static void leave_suspect(const struct session_disk *d, int suspect)
-{
-    if (suspect >= 0)
-        suspect_leave(d->store->suspect, suspect);
-}
-
-/* The frame's slot may soon be used again, and its ticket with it. */
-static void admit(struct session *s, struct store_ticket *t)
+/* The frame is on the disk. Once it is handed on, its slot and the ticket may be used again. */
+static void ticket_admit(struct session *s, struct store_ticket *t)
 {
     const struct queue_dropped displaced = t->displaced;
     struct session_disk *d = session_disk(s);
 
     if (displaced.any)
-        leave_suspect(d, displaced.suspect);
+        suspect_leave(d->store->suspect, displaced.suspect);
     d->store->ops.stored(s, t->item, &displaced);
 }
 
-/* By a thread of the journal: nothing of this session is stored any more. The others go on. */
-static void refuse_unstored(struct session *s, struct store_ticket *t)
+/* A thread of the journal calls this when a record could not be written. The session takes no more
+ * frames, the other sessions go on. */
+static void ticket_refuse(struct session *s, struct store_ticket *t)
 {
     const struct control_ack ack = {.status = CONTROL_REFUSED, .reason = CONTROL_STORAGE};
     const struct store_ops *ops = &session_disk(s)->store->ops;
@@ -319,12 +319,12 @@ static void refuse_unstored(struct session *s, struct store_ticket *t)
     session_set_fault(s, "its journal failed: no more frames can be stored");
     store_front_end(s, CONTROL_REFUSED);
     if (t->displaced.any)
-        leave_suspect(session_disk(s), t->displaced.suspect);
+        suspect_leave(session_disk(s)->store->suspect, t->displaced.suspect);
     ops->displaced(s, &t->displaced);
     ops->ended(s, t->item, &ack);
 }
 
-static void on_done(void *ctx, struct journal_entry *e, int rc)
+static void ticket_on_done(void *ctx, struct journal_entry *e, int rc)
 {
     struct store_ticket *t = CONTAINER_OF(e, struct store_ticket, entry);
     struct session *s = ctx;
@@ -333,15 +333,15 @@ static void on_done(void *ctx, struct journal_entry *e, int rc)
         session_disk(s)->store->ops.ended(s, t->item, &t->end);
     } else if (rc == 0) {
         t->item->number = e->number;
-        admit(s, t);
+        ticket_admit(s, t);
     } else {
-        refuse_unstored(s, t);
+        ticket_refuse(s, t);
     }
     session_unref(s);
 }
 
 /* Under `storing`, so that ordinals and numbers rise together. */
-static void append_frame(struct session_disk *d, struct store_ticket *t, const char *source)
+static void ticket_append(struct session_disk *d, struct store_ticket *t, const char *source)
 {
     struct queue_item *item = t->item;
     struct store_meta meta = {.flags = (item->convention == FRAME_POSE_CV ? STORE_FRAME_CV : 0) |
@@ -390,7 +390,7 @@ void store_frame(struct session *s, struct queue_item *item, const struct queue_
     session_ref(s);
     session_source_name(s, item->source, source);
     lock_take(&d->storing);
-    append_frame(d, t, source);
+    ticket_append(d, t, source);
     lock_give(&d->storing);
 }
 
@@ -412,9 +412,9 @@ void store_enter(struct session *s, struct queue_item *item)
     item->suspect = suspect_enter(d->store->suspect, session_id(s), item->number);
 }
 
-static void leave(const struct session_disk *d, struct queue_item *item)
+static void item_leave_suspect(const struct session_disk *d, struct queue_item *item)
 {
-    leave_suspect(d, item->suspect);
+    suspect_leave(d->store->suspect, item->suspect);
     item->suspect = -1;
 }
 
@@ -424,7 +424,7 @@ void store_outcome(struct session *s, struct queue_item *item, const struct cont
     struct store_ticket *t = &d->tickets[item->slot];
     struct bytes_writer w = bytes_writer(t->meta, STORE_OUTCOME_BYTES);
 
-    leave(d, item);
+    item_leave_suspect(d, item);
     queue_ending(session_queue(s), item);
     t->end = *ack;
     bytes_put_u64(&w, item->number);
@@ -460,7 +460,7 @@ void store_used(struct session *s, struct queue_item *item)
     if (!item->number)
         return;
     t = &d->tickets[item->slot];
-    leave(d, item);
+    item_leave_suspect(d, item);
     d->number = item->number;
     d->ordinal = t->ordinal;
     d->refused_before = t->refused_before + t->skipped;

@@ -2,9 +2,12 @@
 #ifndef RECOND_DAEMON_STORE_INTERNAL_H
 #define RECOND_DAEMON_STORE_INTERNAL_H
 
+#include "daemon/disk/checkpoint.h"
 #include "daemon/disk/comeback.h"
 #include "daemon/disk/journal.h"
-#include "daemon/disk/store.h"
+#include "daemon/disk/store_recover.h"
+#include "daemon/disk/store_state.h"
+#include "daemon/disk/suspect.h"
 #include "proto/lock.h"
 
 #include <pthread.h>
@@ -49,6 +52,7 @@ struct session_disk {
     struct session *session;
     struct store *store;
     struct journal_log *log;
+    char origin[STORE_ORIGIN_CAP]; /* what computes its points */
     struct session_disk *next_reaped;
     atomic_bool unwanted;                       /* files go with the session */
     atomic_bool damaged;                        /* its files stay as they are */
@@ -77,37 +81,24 @@ struct store_ticket *store_ticket_new(struct session_disk *d, struct queue_item 
 /* number u64, seq u64, status u32, reason u32, source u16, part u16, t_capture_ns u64 */
 #define STORE_OUTCOME_BYTES 36
 
-MUST_CHECK int store_manifest_write(const char *path, const struct store_manifest *m,
-                                    struct err *err);
+MUST_CHECK int store_manifest_write(int sessions, const struct store_manifest *m, struct err *err);
 /* Returns 0; ERR_NOT_FOUND: there is none; ERR_INPUT: not what we write; ERR_IO; ERR_MEMORY */
-MUST_CHECK int store_manifest_read(const char *path, const char *id, struct store_manifest *m,
+MUST_CHECK int store_manifest_read(int sessions, const char *id, struct store_manifest *m,
                                    struct err *err);
 #define STORE_GONE "meta.gone" /* what a deleted session has instead of a meta.json */
 
 /* The session is gone for every later start. */
-void store_manifest_remove(const char *path, const char *id);
+void store_manifest_remove(int sessions, const char *id);
 
 MUST_CHECK int store_session_log(struct store *st, struct session *s, uint64_t next_number,
                                  struct err *err);
 /* Which version of a section of a checkpoint this build reads at most. */
-unsigned store_reads(uint32_t tag);
-/* Mirror, trajectory and counters of a session that no other thread knows yet. */
+unsigned store_reads(const void *store, uint32_t tag);
+/* May the session be saved now, by what all rows say? */
+bool store_is_settled(struct session *s);
+/* All rows of a checkpoint, into a session that no other thread knows yet. */
 MUST_CHECK int store_unpack(struct session *s, const struct checkpoint_state *c, struct err *err);
 void store_drop_fetched(struct session_disk *d);
-
-/* A checkpoint's section of counters and sizes (store_kept.c), on the worker's thread between two
- * frames; sizes do not change any more once a frame was used. Returns its bytes, 0: they do not
- * fit. */
-#define STORE_CORE_BYTES 188
-#define STORE_CORE_VERSION 4 /* 3: nothing of how cameras were held */
-size_t store_core_put(struct session *s, const struct store_work *work, uint8_t *buf, size_t cap);
-/* Into a session that no other thread knows yet. Out: *work but its jumps. Returns 0; ERR_INPUT. */
-MUST_CHECK int store_core_get(struct session *s, struct store_work *work,
-                              const struct section *core, struct err *err);
-/* The section of work->jumps. Returns false if one was none. */
-#define STORE_JUMPS_BYTES ((size_t)API_SOURCES_MAX * JUMP_BYTES)
-void store_jumps_put(const struct store_work *work, uint8_t out[STORE_JUMPS_BYTES]);
-bool store_jumps_get(struct store_work *work, const uint8_t in[STORE_JUMPS_BYTES]);
 
 /* ------------------------------------------------------------------------- recovery */
 

@@ -1,6 +1,7 @@
 /* A session's meta.json: written beside and renamed, so that it is whole or not there. */
 #include "daemon/disk/store_internal.h"
 
+#include "daemon/disk/folder.h"
 #include "daemon/log.h"
 #include "daemon/session/places.h"
 #include "daemon/session/session_ends.h"
@@ -9,26 +10,18 @@
 #include "daemon/session/tenant.h"
 #include "proto/crc32c.h"
 #include "proto/json.h"
-#include "api/file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-/* Of all that a session leaves on the disk. 1: frames without parts; 2: frames without sources */
+/* The form of all files of a session. 1 had frames without parts, 2 frames without sources. */
 #define VERSION 3
 #define TEXT_MAX 65536
-#define PATH_BYTES (CONFIG_TEXT_CAP + 96)
-
-static void folder_of(char *buf, const char *path, const char *id)
-{
-    snprintf(buf, PATH_BYTES, "%s/sessions/%s", path, id);
-}
+#define NAME_BYTES (API_ID_CAP + 16)
 
 static void hex(char *out, const uint8_t *in, int n)
 {
@@ -54,7 +47,7 @@ static bool unhex(uint8_t *out, const char *in, int n)
 #define SUM_BYTES 21
 
 /* In: the object, len bytes; 0 = it did not fit. Returns the new length, 0 likewise. */
-static size_t add_sum(char *buf, size_t cap, size_t len)
+static size_t sum_append(char *buf, size_t cap, size_t len)
 {
     if (len == 0 || len + SUM_BYTES >= cap)
         return 0;
@@ -75,7 +68,7 @@ static bool sum_holds(const char *text, size_t len)
     return memcmp(text + at, sum, SUM_BYTES) == 0;
 }
 
-static void put_places(struct json_writer *w, const struct places *p)
+static void manifest_put_places(struct json_writer *w, const struct places *p)
 {
     json_open_list(w, "places");
     for (uint32_t i = 0; i < API_SUBMAPS_MAX; i++) {
@@ -93,7 +86,7 @@ static void put_places(struct json_writer *w, const struct places *p)
     json_close(w);
 }
 
-static size_t encode(char *buf, size_t cap, const struct store_manifest *m)
+static size_t manifest_encode(char *buf, size_t cap, const struct store_manifest *m)
 {
     struct json_writer w = json_writer(buf, cap);
     char text[65];
@@ -120,65 +113,47 @@ static size_t encode(char *buf, size_t cap, const struct store_manifest *m)
         json_close(&w);
     }
     json_close(&w);
-    put_places(&w, &m->places);
+    manifest_put_places(&w, &m->places);
     json_close(&w);
-    return add_sum(buf, cap, json_finish(&w));
+    return sum_append(buf, cap, json_finish(&w));
 }
 
-static int sync_folder(const char *folder)
+int store_manifest_write(int sessions, const struct store_manifest *m, struct err *err)
 {
-    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc;
-
-    if (fd < 0)
-        return -1;
-    rc = fsync(fd);
-    close(fd);
-    return rc;
-}
-
-int store_manifest_write(const char *path, const struct store_manifest *m, struct err *err)
-{
-    char folder[PATH_BYTES], part[PATH_BYTES + 16], name[PATH_BYTES + 16];
     char *text = malloc(TEXT_MAX);
-    int fd = -1, rc = 0;
+    int dir, rc;
     size_t len;
 
     if (!text)
         return err_set(err, ERR_MEMORY, "no memory for a session's meta file");
-    folder_of(folder, path, m->id);
-    snprintf(part, sizeof(part), "%s/meta.part", folder);
-    snprintf(name, sizeof(name), "%s/meta.json", folder);
-    len = encode(text, TEXT_MAX, m);
+    dir = folder_open_at(sessions, m->id);
+    len = manifest_encode(text, TEXT_MAX, m);
     if (len == 0)
         rc = err_set(err, ERR_LIMIT, "a session's meta file is longer than %d bytes", TEXT_MAX);
-    if (rc == 0 &&
-        (fd = open(part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0600)) < 0)
-        rc = err_set(err, ERR_IO, "%.120s: %s", part, strerror(errno));
-    if (rc == 0 && (file_write(fd, text, len) || fsync(fd)))
-        rc = err_set(err, ERR_IO, "%.120s: %s", part, strerror(errno));
-    if (fd >= 0 && close(fd) && rc == 0)
-        rc = err_set(err, ERR_IO, "%.120s: %s", part, strerror(errno));
-    if (rc == 0 && (rename(part, name) || sync_folder(folder)))
-        rc = err_set(err, ERR_IO, "%.120s: %s", name, strerror(errno));
+    else if (dir < 0)
+        rc = err_set(err, ERR_IO, "the folder of session %s: %s", m->id, strerror(errno));
+    else
+        rc = folder_replace(dir, "meta.part", "meta.json", text, len, err);
+    if (dir >= 0)
+        close(dir);
     free(text);
     return rc;
 }
 
-void store_manifest_remove(const char *path, const char *id)
+void store_manifest_remove(int sessions, const char *id)
 {
-    char folder[PATH_BYTES], name[PATH_BYTES + 16], gone[PATH_BYTES + 16];
+    int dir = folder_open_at(sessions, id);
 
-    folder_of(folder, path, id);
-    snprintf(name, sizeof(name), "%s/meta.json", folder);
-    snprintf(gone, sizeof(gone), "%s/" STORE_GONE, folder);
-    if ((rename(name, gone) && errno != ENOENT) || sync_folder(folder))
+    if (dir < 0 || (renameat(dir, "meta.json", dir, STORE_GONE) && errno != ENOENT) || fsync(dir))
         LOG_AT(LOG_WARNING, "session %s: it may be back after a restart: %s", id, strerror(errno));
+    if (dir >= 0)
+        close(dir);
 }
 
 /* ------------------------------------------------------------------------- in */
 
-/* Manifests of the first versions name neither journal nor mode nor fusion: these held. */
-static void get_options(const struct json_at *root, struct session_options *o)
+/* Manifests of earlier versions lack some options. They get the values that held then. */
+static void manifest_get_options(const struct json_at *root, struct session_options *o)
 {
     struct json_at at;
 
@@ -191,11 +166,12 @@ static void get_options(const struct json_at *root, struct session_options *o)
     o->submap_m = 4; /* what is the default since the option is there */
     o->decode_scale = 1;
     o->views = SESSION_VIEWS_OFF;
+    o->consistency = SESSION_CONSISTENCY_PAPER;
     session_options_read(o, &at, SESSION_OPTIONS_KEPT);
 }
 
-static void get_tokens(const struct json *root, struct store_manifest *m,
-                       struct json_issues *issues)
+static void manifest_get_tokens(const struct json *root, struct store_manifest *m,
+                                struct json_issues *issues)
 {
     const struct json *list = json_member(root, "tokens");
 
@@ -212,8 +188,8 @@ static void get_tokens(const struct json *root, struct store_manifest *m,
 }
 
 /* Manifests of earlier builds have none. */
-static void get_places(const struct json *root, struct store_manifest *m,
-                       struct json_issues *issues)
+static void manifest_get_places(const struct json *root, struct store_manifest *m,
+                                struct json_issues *issues)
 {
     const struct json *list = json_member(root, "places");
 
@@ -233,8 +209,8 @@ static void get_places(const struct json *root, struct store_manifest *m,
     }
 }
 
-static int decode(struct store_manifest *m, const char *id, const struct json *root,
-                  struct err *err)
+static int manifest_decode(struct store_manifest *m, const char *id, const struct json *root,
+                           struct err *err)
 {
     struct json_issues issues = {0};
     struct json_at at = json_at(root, &issues);
@@ -253,9 +229,9 @@ static int decode(struct store_manifest *m, const char *id, const struct json *r
     json_get_text(&at, "owner", m->owner, sizeof(m->owner));
     json_get_text(&at, "boot", m->boot, sizeof(m->boot));
     json_get_text(&at, "origin", m->origin, sizeof(m->origin));
-    get_options(&at, &m->options);
-    get_tokens(root, m, &issues);
-    get_places(root, m, &issues);
+    manifest_get_options(&at, &m->options);
+    manifest_get_tokens(root, m, &issues);
+    manifest_get_places(root, m, &issues);
     m->epoch = (uint32_t)epoch;
     m->created_s = (double)created_ms * 1e-3;
     if (version && version != VERSION)
@@ -268,54 +244,33 @@ static int decode(struct store_manifest *m, const char *id, const struct json *r
     return 0;
 }
 
-/* A plain file and nothing else: to open a pipe would wait for its other end. */
-static FILE *open_plain(const char *name)
+int store_manifest_read(int sessions, const char *id, struct store_manifest *m, struct err *err)
 {
-    int fd = open(name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    struct stat st;
-    FILE *f = NULL;
-
-    if (fd < 0)
-        return NULL;
-    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
-        f = fdopen(fd, "r");
-    else
-        errno = EINVAL;
-    if (!f)
-        close(fd);
-    return f;
-}
-
-int store_manifest_read(const char *path, const char *id, struct store_manifest *m, struct err *err)
-{
-    char folder[PATH_BYTES], name[PATH_BYTES + 16];
-    char *text = malloc(TEXT_MAX);
+    char name[NAME_BYTES], *text = malloc(TEXT_MAX);
     struct json *doc = NULL;
-    size_t len = 0;
-    int rc = 0;
-    FILE *f;
+    uint64_t size = 0;
+    int fd, rc = 0;
 
     memset(m, 0, sizeof(*m));
     if (!text)
         return err_set(err, ERR_MEMORY, "no memory for a session's meta file");
-    folder_of(folder, path, id);
-    snprintf(name, sizeof(name), "%s/meta.json", folder);
-    f = open_plain(name);
-    if (!f)
-        rc = err_set(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_IO, "%.120s: %s", name,
-                     strerror(errno));
-    if (f && (len = fread(text, 1, TEXT_MAX, f)) == TEXT_MAX)
-        rc = err_set(err, ERR_INPUT, "%.120s is too long", name);
-    if (f && ferror(f))
-        rc = err_set(err, ERR_IO, "%.120s: %s", name, strerror(errno));
-    if (f)
-        fclose(f);
-    if (rc == 0 && !sum_holds(text, len))
-        rc = err_set(err, ERR_INPUT, "%.120s is not what was written", name);
+    snprintf(name, sizeof(name), "%.*s/meta.json", API_ID_CAP - 1, id);
+    fd = folder_open_file(sessions, name, &size);
+    if (fd < 0)
+        rc =
+            err_set(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_IO, "%s: %s", name, strerror(errno));
+    else if (size >= TEXT_MAX)
+        rc = err_set(err, ERR_INPUT, "%s is too long", name);
+    else if (folder_read(fd, text, (size_t)size, 0))
+        rc = err_set(err, ERR_IO, "%s: %s", name, strerror(errno));
+    else if (!sum_holds(text, (size_t)size))
+        rc = err_set(err, ERR_INPUT, "%s is not what was written", name);
+    if (fd >= 0)
+        close(fd);
     if (rc == 0)
-        rc = json_parse(&doc, text, len, 6, err);
+        rc = json_parse(&doc, text, (size_t)size, 6, err);
     if (rc == 0)
-        rc = decode(m, id, doc, err);
+        rc = manifest_decode(m, id, doc, err);
     json_free(&doc);
     free(text);
     return rc;
@@ -339,9 +294,9 @@ int store_session_write(struct session *s, struct err *err)
     snprintf(m.owner, sizeof(m.owner), "%s", tenant_name(setup->tenant));
     m.options = setup->options;
     memcpy(m.boot, d->store->boot, sizeof(m.boot));
-    d->store->ops.origin(s, m.origin);
+    memcpy(m.origin, d->origin, sizeof(m.origin));
     m.n_tokens = session_get_tokens(s, m.tokens);
     m.closed = session_closing(s);
     session_get_next_places(s, &m.places);
-    return store_manifest_write(journal_path(d->store->journal), &m, err);
+    return store_manifest_write(journal_sessions(d->store->journal), &m, err);
 }

@@ -9,6 +9,7 @@
 #include "daemon/disk/store_internal.h"
 
 #include "daemon/clock.h"
+#include "daemon/disk/folder.h"
 #include "daemon/log.h"
 #include "daemon/session/session_restart.h"
 #include "daemon/session/session_sources.h"
@@ -35,66 +36,64 @@ static int by_rank(const void *a, const void *b)
 /* A deleted session, or one that was never told to a client: no record, no checkpoint. */
 static bool is_left_over(const struct store *st, const char *id)
 {
-    char path[CONFIG_TEXT_CAP + 64];
-    bool gone = false, empty = true;
+    int fd = folder_open_at(journal_sessions(st->journal), id);
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    bool gone = false, empty = dir != NULL;
     struct dirent *d;
-    DIR *dir;
 
-    snprintf(path, sizeof(path), "%s/sessions/%.*s", journal_path(st->journal), JOURNAL_ID_LEN, id);
-    dir = opendir(path);
-    if (!dir)
-        return false;
-    while ((d = readdir(dir))) {
+    while (dir && (d = readdir(dir))) {
         gone |= strcmp(d->d_name, STORE_GONE) == 0;
         empty &= d->d_name[0] < '0' || d->d_name[0] > '9';
     }
-    closedir(dir);
+    if (dir)
+        closedir(dir);
     return gone || empty;
 }
 
+static void session_kept(const char *id, const char *why)
+{
+    LOG_EVENT(LOG_ERR, LOG_EVENT_SESSION_DAMAGED,
+              "session %s does not come back, its files are kept: %s", id, why);
+}
+
 /* A folder without a meta file. */
-static void clean(struct store *st, const char *id)
+static void session_clean_up(struct store *st, const char *id)
 {
     struct err err = {0};
 
     if (!is_left_over(st, id))
-        LOG_EVENT(LOG_ERR, LOG_EVENT_SESSION_DAMAGED,
-                  "session %s does not come back, its files are kept: its meta.json is missing",
-                  id);
+        session_kept(id, "its meta.json is missing");
     else if (journal_remove(st->journal, id, &err))
         LOG_AT(LOG_WARNING, "session %s: left-over files stay: %s", id, err.text);
 }
 
 /* Another build's session: renamed, so that it is said once, and nothing of it is lost. */
-static void set_aside(struct store *st, const char *id, const struct err *why)
+static void session_set_aside(struct store *st, const char *id, const struct err *why)
 {
-    char from[CONFIG_TEXT_CAP + 300], to[CONFIG_TEXT_CAP + 310];
+    const int sessions = journal_sessions(st->journal);
+    char aside[JOURNAL_ID_LEN + 8];
 
-    snprintf(from, sizeof(from), "%s/sessions/%s", journal_path(st->journal), id);
-    snprintf(to, sizeof(to), "%s.aside", from);
-    if (rename(from, to))
-        LOG_EVENT(LOG_ERR, LOG_EVENT_SESSION_DAMAGED,
-                  "session %s does not come back, its files are kept: %s", id, why->text);
+    snprintf(aside, sizeof(aside), "%.*s.aside", JOURNAL_ID_LEN, id);
+    if (renameat(sessions, id, sessions, aside))
+        session_kept(id, why->text);
     else
-        LOG_EVENT(LOG_ERR, LOG_EVENT_SESSION_DAMAGED, "session %s is set aside as %.200s: %s", id,
-                  to, why->text);
+        LOG_EVENT(LOG_ERR, LOG_EVENT_SESSION_DAMAGED,
+                  "session %s is set aside as %.200s/sessions/%s: %s", id,
+                  journal_path(st->journal), aside, why->text);
 }
 
-static int list_manifests(struct store *st, struct store_manifest **out, int *n, struct err *err)
+static int recovery_list(struct store *st, struct store_manifest **out, int *n, struct err *err)
 {
-    char path[CONFIG_TEXT_CAP + 32];
+    DIR *dir = folder_list(journal_sessions(st->journal));
     struct store_manifest *list = NULL;
     struct err why = {0};
     struct dirent *d;
     size_t cap = 0;
     int rc = 0, got;
-    DIR *dir;
 
     *n = 0;
-    snprintf(path, sizeof(path), "%s/sessions", journal_path(st->journal));
-    dir = opendir(path);
     if (!dir)
-        return err_set(err, ERR_IO, "%.120s: %s", path, strerror(errno));
+        return err_set(err, ERR_IO, "the folder of sessions: %s", strerror(errno));
     while (rc == 0 && (d = readdir(dir))) {
         if (!journal_id_valid(d->d_name))
             continue;
@@ -102,32 +101,21 @@ static int list_manifests(struct store *st, struct store_manifest **out, int *n,
             rc = err_set(err, ERR_MEMORY, "no memory to list the sessions");
             break;
         }
-        got = store_manifest_read(journal_path(st->journal), d->d_name, &list[*n], &why);
+        got = store_manifest_read(journal_sessions(st->journal), d->d_name, &list[*n], &why);
         if (got == 0)
             (*n)++;
         else if (got == ERR_NOT_FOUND)
-            clean(st, d->d_name);
+            session_clean_up(st, d->d_name);
         else if (got == ERR_UNSUPPORTED)
-            set_aside(st, d->d_name, &why);
+            session_set_aside(st, d->d_name, &why);
         else
-            LOG_EVENT(LOG_ERR, LOG_EVENT_SESSION_DAMAGED,
-                      "session %s does not come back, its files are kept: %s", d->d_name, why.text);
+            session_kept(d->d_name, why.text);
     }
     closedir(dir);
     if (rc == 0 && *n)
         qsort(list, (size_t)*n, sizeof(*list), by_rank);
     *out = list;
     return rc;
-}
-
-void store_damage(struct session *s, const char *what)
-{
-    atomic_store(&session_disk(s)->damaged, true);
-    if (!session_set_damaged(s, what))
-        return;
-    atomic_fetch_add(&session_disk(s)->store->damaged, 1);
-    LOG_EVENT(LOG_ERR, LOG_EVENT_SESSION_DAMAGED, "session %s is damaged, its files are kept: %s",
-              session_id(s), what);
 }
 
 /* The machine went down under a journal that was not synced: its last records may be lost. */
@@ -141,17 +129,17 @@ static bool may_have_lost(const struct store_manifest *m, const struct store *st
  * journal reaches back, it is replayed instead, under a new epoch; else nothing on the disk
  * changes.
  */
-static int replace_foreign(struct store_returning *b, const struct journal_scan *scan,
-                           const struct checkpoint_state *c, struct err *err)
+static int returning_replace_foreign(struct store_returning *b, const struct journal_scan *scan,
+                                     const struct checkpoint_state *c, struct err *err)
 {
-    const char *path = journal_path(session_disk(b->s)->store->journal), *id = session_id(b->s);
+    const char *id = session_id(b->s);
     char what[API_TEXT_CAP];
 
     if (!scan->damaged && scan->first <= c->number + 1 && scan->last >= c->foreign) {
         LOG_AT(LOG_WARNING, "session %s: its checkpoint of record %llu is set aside: %s", id,
                (unsigned long long)c->foreign, c->why);
         b->replaced = true;
-        return checkpoint_set_aside(path, id, store_reads, err);
+        return checkpoint_set_aside(session_disk(b->s)->store->checkpoint, id, err);
     }
     b->unread = true;
     snprintf(what, sizeof(what),
@@ -162,15 +150,15 @@ static int replace_foreign(struct store_returning *b, const struct journal_scan 
 
 /* The newest checkpoint that belongs to this journal, into the session. Returns 0 also if there is
  * none. */
-static int load_checkpoint(struct store_returning *b, const struct store_manifest *m,
-                           const struct journal_scan *scan, struct err *err)
+static int returning_load_checkpoint(struct store_returning *b, const struct store_manifest *m,
+                                     const struct journal_scan *scan, struct err *err)
 {
     struct store *st = session_disk(b->s)->store;
-    const char *path = journal_path(st->journal), *id = session_id(b->s);
-    /* what an unsynced journal has lost, no checkpoint knows */
+    const char *id = session_id(b->s);
+    /* A checkpoint may hold records that an unsynced journal has lost. It is not used then. */
     const bool cut = !scan->damaged && may_have_lost(m, st);
     struct checkpoint_state c;
-    int rc = checkpoint_load(&c, path, id, cut ? scan->last : UINT64_MAX, store_reads, err);
+    int rc = checkpoint_load(&c, st->checkpoint, id, cut ? scan->last : UINT64_MAX, err);
 
     if (c.skipped)
         LOG_AT(LOG_WARNING, "session %s: %d damaged checkpoints are passed over", id, c.skipped);
@@ -179,28 +167,27 @@ static int load_checkpoint(struct store_returning *b, const struct store_manifes
     else if (rc == ERR_NOT_FOUND)
         rc = 0;
     if (rc == 0 && c.foreign)
-        rc = replace_foreign(b, scan, &c, err);
+        rc = returning_replace_foreign(b, scan, &c, err);
     if (rc == 0 && cut && !b->unread)
-        rc = checkpoint_cut(path, id, scan->last, store_reads, err);
+        rc = checkpoint_cut(st->checkpoint, id, scan->last, err);
     if (rc == 0 && !scan->damaged && c.number > scan->last)
         store_damage(b->s, "its journal ends before its checkpoint: records are gone");
     checkpoint_state_free(&c);
     return rc;
 }
 
-/* Where points may differ from here on, clients start over. What has changed goes to the disk. */
-static int check_epoch(const struct store_returning *b, const struct store_manifest *m,
-                       struct err *err)
+/* Clients start over, with a new epoch, where the session's points may differ from here on. The
+ * meta file is written again if it has changed. */
+static int returning_check_epoch(const struct store_returning *b, const struct store_manifest *m,
+                                 struct err *err)
 {
     const char *boot = session_disk(b->s)->store->boot, *why = NULL;
-    char origin[STORE_ORIGIN_CAP];
 
-    session_disk(b->s)->store->ops.origin(b->s, origin);
     if (b->replaced || b->unread)
         why = "another build wrote its checkpoint";
     else if (may_have_lost(m, session_disk(b->s)->store))
         why = "the machine went down";
-    else if (strcmp(origin, m->origin) != 0)
+    else if (strcmp(session_disk(b->s)->origin, m->origin) != 0)
         why = "what computes it has changed";
     if (why) {
         session_renew_epoch(b->s);
@@ -218,14 +205,15 @@ struct tally {
     bool any;
 };
 
-static void mark(struct store_returning *b, uint64_t number, enum store_end end)
+static void returning_mark(struct store_returning *b, uint64_t number, enum store_end end)
 {
     if (number > b->from && number <= b->last && b->ends[number - b->from - 1] == STORE_END_USED)
         b->ends[number - b->from - 1] = (uint8_t)end;
 }
 
 /* The frame made another one go. */
-static void count_displaced(struct store_returning *b, struct tally *t, const struct store_meta *m)
+static void tally_add_displaced(struct store_returning *b, struct tally *t,
+                                const struct store_meta *m)
 {
     const struct control_ack ack = {
         .seq = m->displaced_seq, .status = CONTROL_DROPPED, .reason = CONTROL_OVERLOAD};
@@ -233,12 +221,12 @@ static void count_displaced(struct store_returning *b, struct tally *t, const st
     session_keep_verdict(b->s, (int)m->displaced_source, 0, &ack);
     if (m->displaced <= b->from)
         return;
-    mark(b, m->displaced, STORE_END_DROPPED);
+    returning_mark(b, m->displaced, STORE_END_DROPPED);
     t->dropped++;
 }
 
-static int count_frame(struct store_returning *b, struct tally *t, const uint8_t *body, size_t len,
-                       struct err *err)
+static int tally_add_frame(struct store_returning *b, struct tally *t, const uint8_t *body,
+                           size_t len, struct err *err)
 {
     struct sources_record r;
     struct store_meta m;
@@ -255,12 +243,12 @@ static int count_frame(struct store_returning *b, struct tally *t, const uint8_t
         m.submap, m.breaks,      (m.flags & STORE_FRAME_CUT) != 0};
     rc = session_learn_source(b->s, &r, err);
     if (rc == 0 && m.flags & STORE_FRAME_DISPLACED)
-        count_displaced(b, t, &m);
+        tally_add_displaced(b, t, &m);
     return rc;
 }
 
-static void count_outcome(struct store_returning *b, struct tally *t, const uint8_t *body,
-                          size_t len)
+static void tally_add_outcome(struct store_returning *b, struct tally *t, const uint8_t *body,
+                              size_t len)
 {
     struct bytes_reader r = bytes_reader(body, len);
     uint64_t number = bytes_get_u64(&r);
@@ -277,13 +265,14 @@ static void count_outcome(struct store_returning *b, struct tally *t, const uint
     session_keep_verdict(b->s, (int)source, t_capture_ns, &ack);
     if (number <= b->from)
         return;
-    mark(b, number, status == CONTROL_DROPPED ? STORE_END_DROPPED : STORE_END_REFUSED);
+    returning_mark(b, number, status == CONTROL_DROPPED ? STORE_END_DROPPED : STORE_END_REFUSED);
     t->dropped += status == CONTROL_DROPPED;
     t->refused += status != CONTROL_DROPPED;
 }
 
 /* One pass over the records behind the checkpoint: how did each frame end, as far as is known? */
-static int survey(struct recovery *r, struct store_returning *b, struct tally *t, struct err *err)
+static int returning_survey(struct recovery *r, struct store_returning *b, struct tally *t,
+                            struct err *err)
 {
     enum journal_type type;
     const uint8_t *body;
@@ -297,11 +286,11 @@ static int survey(struct recovery *r, struct store_returning *b, struct tally *t
     rc = journal_read_open(&b->reader, r->st->journal, session_id(b->s), b->from + 1, b->last, err);
     while (rc == 0 && (rc = journal_read_next(b->reader, &type, &number, &body, &len, err)) == 0) {
         if (type == JOURNAL_FRAME)
-            rc = count_frame(b, t, body, len, err);
+            rc = tally_add_frame(b, t, body, len, err);
         else
-            count_outcome(b, t, body, len);
+            tally_add_outcome(b, t, body, len);
         if (type != JOURNAL_FRAME)
-            mark(b, number, STORE_END_DROPPED); /* no frame: nothing to replay */
+            returning_mark(b, number, STORE_END_DROPPED); /* no frame: nothing to replay */
     }
     journal_read_close(&b->reader);
     return rc == ERR_END ? 0 : rc;
@@ -313,7 +302,7 @@ static void raise_to(atomic_ullong *count, uint64_t n)
         atomic_store(count, n);
 }
 
-static void set_counts(struct session *s, const struct tally *t, uint64_t n_replay)
+static void tally_set_counts(struct session *s, const struct tally *t, uint64_t n_replay)
 {
     struct session_disk *d = session_disk(s);
     uint64_t before_dropped = d->ordinal - d->used - d->refused_before;
@@ -327,8 +316,8 @@ static void set_counts(struct session *s, const struct tally *t, uint64_t n_repl
                      d->refused_before + t->refused + atomic_load(&d->front_refused), n_replay);
 }
 
-static int prepare(struct recovery *r, struct store_returning *b, const struct journal_scan *scan,
-                   struct err *err)
+static int returning_prepare(struct recovery *r, struct store_returning *b,
+                             const struct journal_scan *scan, struct err *err)
 {
     struct session *s = b->s;
     struct tally t = {0};
@@ -343,35 +332,36 @@ static int prepare(struct recovery *r, struct store_returning *b, const struct j
         b->fed = true;
     }
     if (!b->fed)
-        rc = survey(r, b, &t, err);
+        rc = returning_survey(r, b, &t, err);
     for (uint64_t i = 0; rc == 0 && !b->fed && i < b->last - b->from; i++)
         b->unfed += b->ends[i] == STORE_END_USED;
     if (rc == 0)
-        set_counts(s, &t, b->unfed);
+        tally_set_counts(s, &t, b->unfed);
     return rc;
 }
 
 /* ------------------------------------------------------------------------- one session */
 
-static int bring_back(struct recovery *r, const struct store_manifest *m, struct err *err)
+static int returning_bring(struct recovery *r, const struct store_manifest *m, struct err *err)
 {
     struct store_returning *b = &r->list[r->n];
+    char origin[STORE_ORIGIN_CAP];
     struct journal_scan scan;
     struct session *s;
     uint64_t next;
     int rc = journal_scan(r->st->journal, m->id, &scan, err);
 
     if (rc == 0)
-        rc = r->st->ops.make(r->st->ops.core, m, &s, err);
+        rc = r->st->ops.make(r->st->ops.core, m, &s, origin, err);
     if (rc)
         return rc;
     memset(b, 0, sizeof(*b));
     b->s = s;
     session_set_recovering(s, m->closed, m->tokens, m->n_tokens);
     session_set_places(s, &m->places);
-    rc = store_session_attach(r->st, s, err);
+    rc = store_session_attach(r->st, s, origin, err);
     if (rc == 0)
-        rc = load_checkpoint(b, m, &scan, err);
+        rc = returning_load_checkpoint(b, m, &scan, err);
     next = scan.last + 1;
     if (rc == 0 && session_disk(s)->number > scan.last)
         next = session_disk(s)->number + 1;
@@ -380,9 +370,9 @@ static int bring_back(struct recovery *r, const struct store_manifest *m, struct
     if (rc == 0 && scan.damaged)
         store_damage(s, scan.damage);
     if (rc == 0)
-        rc = prepare(r, b, &scan, err);
+        rc = returning_prepare(r, b, &scan, err);
     if (rc == 0)
-        rc = check_epoch(b, m, err);
+        rc = returning_check_epoch(b, m, err);
     if (rc == 0)
         rc = r->st->ops.add(r->st->ops.core, s, err);
     if (rc) {
@@ -397,15 +387,15 @@ static int bring_back(struct recovery *r, const struct store_manifest *m, struct
 
 /* ------------------------------------------------------------------------- others' side */
 
-static int bring_all_back(struct recovery *r, const struct store_manifest *manifests, int n,
-                          struct err *err)
+static int recovery_bring_all(struct recovery *r, const struct store_manifest *manifests, int n,
+                              struct err *err)
 {
     r->list = calloc((size_t)n + 1, sizeof(*r->list));
     if (!r->list)
         return err_set(err, ERR_MEMORY, "no memory for the sessions that come back");
     for (int i = 0; i < n; i++) {
         struct err why = {0};
-        if (bring_back(r, &manifests[i], &why))
+        if (returning_bring(r, &manifests[i], &why))
             LOG_EVENT(LOG_ERR, LOG_EVENT_SESSION_DAMAGED,
                       "session %s does not come back, its files are kept: %s%s%s", manifests[i].id,
                       why.where, why.where[0] ? ": " : "", why.text);
@@ -430,9 +420,9 @@ int store_recover(struct recovery **recovery, struct store *st, struct err *err)
     r->began_us = clock_us();
     lock_init(&r->lock, LOCK_RECOVERY);
     pthread_cond_init(&r->ended, NULL);
-    rc = list_manifests(r->st, &manifests, &n, err);
+    rc = recovery_list(r->st, &manifests, &n, err);
     if (rc == 0)
-        rc = bring_all_back(r, manifests, n, err);
+        rc = recovery_bring_all(r, manifests, n, err);
     free(manifests);
     return rc;
 }

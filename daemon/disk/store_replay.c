@@ -20,8 +20,8 @@
 #define MOMENT_US 5000
 #define AT_ONCE 16 /* sessions that are replayed side by side */
 
-static const struct suspect_frame *suspect_of(const struct recovery *r, const struct session *s,
-                                              uint64_t number)
+static const struct suspect_frame *recovery_suspect(const struct recovery *r,
+                                                    const struct session *s, uint64_t number)
 {
     for (int i = 0; i < r->n_suspects; i++)
         if (r->suspects[i].number == number && strcmp(r->suspects[i].id, session_id(s)) == 0)
@@ -30,8 +30,8 @@ static const struct suspect_frame *suspect_of(const struct recovery *r, const st
 }
 
 /* Keep the frame for the operator. */
-static void quarantine(struct recovery *r, const struct session *s, uint64_t seq,
-                       const uint8_t *body, size_t len)
+static void record_quarantine(struct recovery *r, const struct session *s, uint64_t seq,
+                              const uint8_t *body, size_t len)
 {
     char path[CONFIG_TEXT_CAP + 96];
     int fd;
@@ -69,7 +69,7 @@ static enum frame_pose_convention convention_of(const struct store_meta *m)
 }
 
 /* The frame's message, and behind it the camera of its depth and the models of both cameras. */
-static int parse(struct record *r, const uint8_t *msg, size_t len, struct err *err)
+static int record_parse(struct record *r, const uint8_t *msg, size_t len, struct err *err)
 {
     size_t rig = r->meta.flags & STORE_FRAME_RIG ? FRAME_RIG_BYTES : 0;
     size_t lenses = r->meta.flags & STORE_FRAME_LENSES ? FRAME_LENSES_BYTES : 0;
@@ -87,22 +87,23 @@ static int parse(struct record *r, const uint8_t *msg, size_t len, struct err *e
     return rc;
 }
 
-static int read_record(struct record *r, struct err *err)
+static int record_read(struct record *r, struct err *err)
 {
     if (r->len < STORE_META_BYTES + FRAME_HEADER_BYTES)
         return err_set(err, ERR_INPUT, "record %llu is no frame", (unsigned long long)r->number);
     if (!store_meta_decode(&r->meta, r->body))
         return err_set(err, ERR_INPUT, "record %llu says what none says",
                        (unsigned long long)r->number);
-    return parse(r, r->body + STORE_META_BYTES, r->len - STORE_META_BYTES, err);
+    return record_parse(r, r->body + STORE_META_BYTES, r->len - STORE_META_BYTES, err);
 }
 
 /* Into the queue, as if it had just come in. */
-static int push(struct recovery *r, struct session *s, const struct record *c, struct err *err)
+static int record_push(struct recovery *r, struct session *s, const struct record *c,
+                       struct err *err)
 {
     const struct queue_dropped none = {.suspect = -1};
     struct session_disk *d = session_disk(s);
-    const struct suspect_frame *suspect = suspect_of(r, s, c->number);
+    const struct suspect_frame *suspect = recovery_suspect(r, s, c->number);
     const struct queue_arrival a = {.frame = &c->frame,
                                     .header = c->body + STORE_META_BYTES,
                                     .convention = convention_of(&c->meta),
@@ -126,7 +127,7 @@ static int push(struct recovery *r, struct session *s, const struct record *c, s
     if (suspect && suspect->kills >= KILLS_MAX) {
         const struct control_ack poison = {
             .seq = c->frame.seq, .status = CONTROL_REFUSED, .reason = CONTROL_POISON};
-        quarantine(r, s, c->frame.seq, c->body, c->len);
+        record_quarantine(r, s, c->frame.seq, c->body, c->len);
         atomic_fetch_add(&d->skipped, 1);
         store_outcome(s, item, &poison);
     } else {
@@ -136,7 +137,7 @@ static int push(struct recovery *r, struct session *s, const struct record *c, s
 }
 
 /* The session takes no more: what could not be replayed stays on the disk. */
-static void give_up(struct store_returning *b, const struct err *err)
+static void returning_give_up(struct store_returning *b, const struct err *err)
 {
     session_unqueue(b->s, b->unfed);
     store_damage(b->s, err->text);
@@ -144,13 +145,13 @@ static void give_up(struct store_returning *b, const struct err *err)
     b->fed = true;
 }
 
-/* A frame that was taken is known to its source's path, however it ended; one that was used is
- * computed again. Returns 0, with *used; an error of a frame that was used. */
-static int take_again(struct recovery *r, struct store_returning *b, struct record *c, bool *used,
-                      struct err *err)
+/* Replays the record of a frame. The path of its source goes on with it however it ended; it is
+ * computed again if it was used. Out: *used. Returns an error for a frame that was used alone. */
+static int record_take(struct recovery *r, struct store_returning *b, struct record *c, bool *used,
+                       struct err *err)
 {
     enum store_end end = (enum store_end)b->ends[c->number - b->from - 1];
-    int rc = read_record(c, err);
+    int rc = record_read(c, err);
 
     *used = end == STORE_END_USED;
     if (end == STORE_END_REFUSED)
@@ -159,11 +160,11 @@ static int take_again(struct recovery *r, struct store_returning *b, struct reco
         c->jump = session_retrace(b->s, (int)c->meta.source, &c->frame);
     if (!*used)
         return 0;
-    return rc ? rc : push(r, b->s, c, err);
+    return rc ? rc : record_push(r, b->s, c, err);
 }
 
 /* The next frame of a session that was used. Returns false if it has none left, or no room. */
-static bool feed(struct recovery *r, struct store_returning *b, uint64_t *fed)
+static bool returning_feed(struct recovery *r, struct store_returning *b, uint64_t *fed)
 {
     enum journal_type type;
     struct err err = {0};
@@ -180,14 +181,14 @@ static bool feed(struct recovery *r, struct store_returning *b, uint64_t *fed)
     while (rc == 0 && !used &&
            (rc = journal_read_next(b->reader, &type, &c.number, &c.body, &c.len, &err)) == 0)
         if (type == JOURNAL_FRAME)
-            rc = take_again(r, b, &c, &used, &err);
+            rc = record_take(r, b, &c, &used, &err);
     if (rc == 0) {
         *fed = c.number;
         b->unfed--;
         return true;
     }
     if (rc != ERR_END) {
-        give_up(b, &err);
+        returning_give_up(b, &err);
         return false;
     }
     journal_read_close(&b->reader);
@@ -207,37 +208,37 @@ void store_replayed(struct session *s)
     lock_give(&r->lock);
 }
 
-/* Until a frame ended, or for a moment. */
-static void wait_a_moment(struct recovery *r)
+/* Waits until a frame has ended, MOMENT_US at most. */
+static void recovery_wait(struct recovery *r)
 {
     lock_take(&r->lock);
     (void)clock_wait(&r->ended, &r->lock, clock_us() + MOMENT_US);
     lock_give(&r->lock);
 }
 
-/* Each suspect with the process to itself: nothing else is under way, not even of its session. */
-static void feed_alone(struct recovery *r, struct store_returning *b, int n_suspects)
+/* Replays each suspect while no other frame is under way, not even of its session. */
+static void returning_feed_alone(struct recovery *r, struct store_returning *b, int n_suspects)
 {
     uint64_t number = 0;
 
     while (n_suspects > 0 && !b->fed && !atomic_load(&r->stop)) {
         if (atomic_load(&session_disk(b->s)->replaying)) {
-            wait_a_moment(r);
+            recovery_wait(r);
             continue;
         }
-        if (number && suspect_of(r, b->s, number)) { /* it lives, or was put away */
+        if (number && recovery_suspect(r, b->s, number)) { /* we survived it, or it was put away */
             suspect_clear(r->st->suspect, session_id(b->s), number);
             n_suspects--;
         }
         number = 0;
         if (n_suspects > 0)
-            feed(r, b, &number);
+            returning_feed(r, b, &number);
         if (session_dead(b->s))
             return;
     }
 }
 
-static void feed_suspects(struct recovery *r)
+static void recovery_feed_suspects(struct recovery *r)
 {
     for (int i = 0; i < r->n && r->n_suspects; i++) {
         int n = 0;
@@ -250,21 +251,20 @@ static void feed_suspects(struct recovery *r)
                    "session %s: %d frames may have ended the last process; each is "
                    "replayed alone",
                    session_id(r->list[i].s), n);
-        feed_alone(r, &r->list[i], n);
+        returning_feed_alone(r, &r->list[i], n);
     }
-    if (!atomic_load(&r->stop)) /* and those that were on the disk as used already, or are gone */
+    if (!atomic_load(&r->stop)) /* the rest need no replay: they were used, or are gone */
         for (int k = 0; k < r->n_suspects; k++)
             suspect_clear(r->st->suspect, r->suspects[k].id, r->suspects[k].number);
 }
 
-static bool finish(struct store_returning *b)
+static bool returning_finish(struct store_returning *b)
 {
-    if (!b->s || !b->fed || atomic_load(&session_disk(b->s)->replaying) ||
-        !session_disk(b->s)->store->ops.settled(b->s) ||
-        !session_disk(b->s)->store->ops.whole(b->s))
+    struct session_disk *d = b->s ? session_disk(b->s) : NULL;
+
+    if (!d || !b->fed || atomic_load(&d->replaying) || !store_is_settled(b->s) ||
+        !d->store->ops.back(b->s, d->stored_frames > 0))
         return false;
-    session_recovered(b->s, session_disk(b->s)->stored_frames > 0);
-    session_disk(b->s)->store->ops.recovered(b->s);
     free(b->ends);
     b->ends = NULL;
     session_unref(b->s);
@@ -272,7 +272,7 @@ static bool finish(struct store_returning *b)
     return true;
 }
 
-static void drop_dead(struct store_returning *b)
+static void returning_drop_dead(struct store_returning *b)
 {
     if (b->s && session_dead(b->s) && !b->fed) {
         journal_read_close(&b->reader);
@@ -308,7 +308,7 @@ static bool is_asked_for(const struct store_returning *b)
 
 /* Notes for store_back_s() what lies before the sessions that are asked for. Returns whether there
  * is one with frames to feed. */
-static bool look_at_asked(struct recovery *r)
+static bool recovery_note_asked(struct recovery *r)
 {
     uint64_t asked = 0, asked_frames = 0, other_frames = 0;
     bool any = false;
@@ -334,15 +334,15 @@ static bool look_at_asked(struct recovery *r)
 
 /* The next frame of each session whose turn it is: of those that a client has asked for, else of
  * the first few. Returns false if there is none, or no room. */
-static bool feed_some(struct recovery *r)
+static bool recovery_feed_some(struct recovery *r)
 {
-    bool asked = look_at_asked(r), progress = false;
+    bool asked = recovery_note_asked(r), progress = false;
     uint64_t ignored;
 
     for (int i = 0, n = 0; i < r->n && n < AT_ONCE; i++) {
         if (!r->list[i].s || r->list[i].fed || (asked && !is_asked_for(&r->list[i])))
             continue;
-        progress |= feed(r, &r->list[i], &ignored);
+        progress |= returning_feed(r, &r->list[i], &ignored);
         n++;
     }
     return progress;
@@ -353,21 +353,21 @@ void *store_replay_run(void *arg)
     struct recovery *r = arg;
     int left = r->n;
 
-    feed_suspects(r);
+    recovery_feed_suspects(r);
     qsort(r->list, (size_t)r->n, sizeof(*r->list), by_unfed);
     while (left && !atomic_load(&r->stop)) {
-        bool progress = feed_some(r);
+        bool progress = recovery_feed_some(r);
         for (int i = 0; i < r->n; i++) {
             if (!r->list[i].s)
                 continue;
-            drop_dead(&r->list[i]);
-            if (finish(&r->list[i])) {
+            returning_drop_dead(&r->list[i]);
+            if (returning_finish(&r->list[i])) {
                 left--;
                 progress = true;
             }
         }
         if (!progress)
-            wait_a_moment(r);
+            recovery_wait(r);
     }
     if (left == 0 && r->n)
         LOG_AT(LOG_NOTICE, "%d sessions are back after %.3f s", r->n,

@@ -1,6 +1,7 @@
 #include "daemon/disk/suspect.h"
 
 #include "api/file.h"
+#include "daemon/disk/folder.h"
 #include "proto/crc32c.h"
 #include "proto/lock.h"
 
@@ -19,7 +20,6 @@
 
 #define MAGIC 0x54505352u /* "RSPT" */
 #define VERSION 1u
-#define BOOT_CAP 40
 #define ALT_STACK ((size_t)64 << 10)
 
 enum slot_state { SLOT_FREE, SLOT_FILLING, SLOT_AT_WORK };
@@ -34,7 +34,7 @@ struct frame {
 
 struct image {
     uint32_t magic, version;
-    char boot[BOOT_CAP];
+    char boot[FOLDER_BOOT_CAP];
     _Atomic uint32_t blamed;
     uint32_t reserved;
     _Atomic uint32_t state[SUSPECT_SLOTS]; /* enum slot_state */
@@ -49,12 +49,12 @@ struct suspect {
     void *alt_stack;
 };
 
-/* What the handlers blame. */
+/* The handlers of crash signals write into this one. */
 static _Atomic(struct suspect *) armed;
 static const int deadly[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
 #define N_DEADLY (sizeof(deadly) / sizeof(deadly[0]))
 
-static void seal(struct frame *f, const char *id, uint64_t number, uint32_t kills)
+static void frame_seal(struct frame *f, const char *id, uint64_t number, uint32_t kills)
 {
     memset(f, 0, sizeof(*f));
     snprintf(f->id, sizeof(f->id), "%s", id);
@@ -63,24 +63,24 @@ static void seal(struct frame *f, const char *id, uint64_t number, uint32_t kill
     f->check = crc32c(0, f, offsetof(struct frame, check));
 }
 
-static bool sealed(const struct frame *f)
+static bool frame_is_sealed(const struct frame *f)
 {
     return f->number > 0 && f->id[0] && memchr(f->id, 0, sizeof(f->id)) &&
            f->check == crc32c(0, f, offsetof(struct frame, check));
 }
 
-static bool same(const struct frame *f, const char *id, uint64_t number)
+static bool frame_is(const struct frame *f, const char *id, uint64_t number)
 {
     return f->number == number && strcmp(f->id, id) == 0;
 }
 
 /* The place of a suspect in the list, or a free place, or NULL. */
-static struct frame *place(struct frame *list, const char *id, uint64_t number)
+static struct frame *list_place(struct frame *list, const char *id, uint64_t number)
 {
     struct frame *free_place = NULL;
 
     for (int i = 0; i < SUSPECT_LIST; i++) {
-        if (list[i].number && same(&list[i], id, number))
+        if (list[i].number && frame_is(&list[i], id, number))
             return &list[i];
         if (!list[i].number && !free_place)
             free_place = &list[i];
@@ -88,44 +88,35 @@ static struct frame *place(struct frame *list, const char *id, uint64_t number)
     return free_place;
 }
 
-static void read_boot(char boot[BOOT_CAP])
-{
-    int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? 0 : read(fd, boot, BOOT_CAP - 1);
-
-    if (fd >= 0)
-        close(fd);
-    memset(boot + (n > 0 ? n : 0), 0, BOOT_CAP - (size_t)(n > 0 ? n : 0));
-}
-
-/* Read the file into `old`; all of it zero unless it is one of ours, whole, of this boot. */
-static void read_old(int fd, struct image *old, const char boot[BOOT_CAP])
+/* Reads the file into `old`, which is all zero if the file is none of ours, damaged or of another
+ * boot. */
+static void image_read(int fd, struct image *old, const char boot[FOLDER_BOOT_CAP])
 {
     struct stat st;
 
     if (fstat(fd, &st) || st.st_size != (off_t)sizeof(*old) ||
         pread(fd, old, sizeof(*old), 0) != (ssize_t)sizeof(*old) || old->magic != MAGIC ||
-        old->version != VERSION || memcmp(old->boot, boot, BOOT_CAP) != 0)
+        old->version != VERSION || memcmp(old->boot, boot, FOLDER_BOOT_CAP) != 0)
         memset(old, 0, sizeof(*old));
 }
 
 /* What the next process starts from: the suspects so far, and if the last one died by its own
  * doing, what it was at work on. */
-static void carry_over(struct image *new, struct image *old)
+static void image_carry_over(struct image *new, struct image *old)
 {
     for (int i = 0; i < SUSPECT_LIST; i++)
-        if (sealed(&old->list[i]))
+        if (frame_is_sealed(&old->list[i]))
             new->list[i] = old->list[i];
     if (atomic_load(&old->blamed) != 1)
         return;
     for (int i = 0; i < SUSPECT_SLOTS; i++) {
         const struct frame *f = &old->slot[i];
         struct frame *p;
-        if (atomic_load(&old->state[i]) != SLOT_AT_WORK || !sealed(f))
+        if (atomic_load(&old->state[i]) != SLOT_AT_WORK || !frame_is_sealed(f))
             continue;
-        p = place(new->list, f->id, f->number);
+        p = list_place(new->list, f->id, f->number);
         if (p)
-            seal(p, f->id, f->number, p->number ? p->kills + 1 : 1);
+            frame_seal(p, f->id, f->number, p->number ? p->kills + 1 : 1);
     }
 }
 
@@ -134,7 +125,8 @@ static void carry_over(struct image *new, struct image *old)
  * leaves one or the other. Blocks are written, not left out, so that no store into the mapping can
  * meet a full disk.
  */
-static int replace(struct suspect *s, const char *path, const struct image *image, struct err *err)
+static int image_replace(struct suspect *s, const char *path, const struct image *image,
+                         struct err *err)
 {
     char beside[4096];
     void *map = MAP_FAILED;
@@ -179,14 +171,14 @@ int suspect_open(struct suspect **out, const char *path, struct err *err)
     lock_init(&s->lock, LOCK_SUSPECT);
     images[1].magic = MAGIC;
     images[1].version = VERSION;
-    read_boot(images[1].boot);
+    folder_read_boot(images[1].boot);
     fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd >= 0) {
-        read_old(fd, &images[0], images[1].boot);
+        image_read(fd, &images[0], images[1].boot);
         close(fd);
     }
-    carry_over(&images[1], &images[0]);
-    rc = replace(s, path, &images[1], err);
+    image_carry_over(&images[1], &images[0]);
+    rc = image_replace(s, path, &images[1], err);
 out:
     free(images);
     if (rc) {
@@ -225,7 +217,7 @@ int suspect_enter(struct suspect *s, const char *id, uint64_t number)
         uint32_t state = SLOT_FREE;
         if (!atomic_compare_exchange_strong(&s->image->state[at], &state, SLOT_FILLING))
             continue;
-        seal(&s->image->slot[at], id, number, 0);
+        frame_seal(&s->image->slot[at], id, number, 0);
         atomic_store(&s->image->state[at], SLOT_AT_WORK);
         return (int)at;
     }
@@ -243,7 +235,7 @@ void suspect_clear(struct suspect *s, const char *id, uint64_t number)
     struct frame *f;
 
     lock_take(&s->lock);
-    f = place(s->image->list, id, number);
+    f = list_place(s->image->list, id, number);
     if (f && f->number)
         f->number = 0;
     lock_give(&s->lock);
@@ -254,9 +246,9 @@ void suspect_blame(struct suspect *s)
     atomic_store(&s->image->blamed, 1);
 }
 
-/* Raised again, the signal waits until the handler returns, and then has its default action where
- * the fault was: the core file shows that place. */
-static void on_deadly(int number)
+/* The signal that we raise again is blocked until this handler returns. Then it has its default
+ * action at the place of the fault, which is what the core file shows. */
+static void suspect_on_deadly(int number)
 {
     struct suspect *s = atomic_load(&armed);
 
@@ -267,7 +259,7 @@ static void on_deadly(int number)
 
 int suspect_arm(struct suspect *s, struct err *err)
 {
-    struct sigaction act = {.sa_handler = on_deadly, .sa_flags = SA_ONSTACK | SA_RESETHAND};
+    struct sigaction act = {.sa_handler = suspect_on_deadly, .sa_flags = SA_ONSTACK | SA_RESETHAND};
     stack_t stack = {.ss_size = ALT_STACK};
 
     if (s->alt_stack)
@@ -286,7 +278,7 @@ int suspect_arm(struct suspect *s, struct err *err)
     return 0;
 }
 
-static void disarm(struct suspect *s)
+static void suspect_disarm(struct suspect *s)
 {
     const struct sigaction act = {.sa_handler = SIG_DFL};
     const stack_t stack = {.ss_flags = SS_DISABLE};
@@ -306,7 +298,7 @@ void suspect_close(struct suspect **out)
 
     if (!s)
         return;
-    disarm(s);
+    suspect_disarm(s);
     for (int i = 0; i < SUSPECT_SLOTS && !atomic_load(&s->image->blamed); i++)
         atomic_store(&s->image->state[i], SLOT_FREE);
     munmap(s->image, sizeof(*s->image));

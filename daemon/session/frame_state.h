@@ -53,11 +53,12 @@
 
 /* ROUND: a closing round begins (daemon/work/closing.h), which is no frame. DISPLACE: the frame makes
  * room for another one in its slot. */
-#define FRAME_EVENTS_OF(X)                                                                    \
-    X(COME)                                                                                   \
-    X(COPIED)                                                                                 \
-    X(STORED) X(DECODE) X(DECODED) X(TAKE) X(HOLD) X(SUBMIT) X(COMPUTED) X(CONTINUE) X(ROUND) \
-        X(DISPLACE) X(REFUSE) X(END)
+#define FRAME_EVENTS_OF(X)                                                                      \
+    X(COME)                                                                                     \
+    X(COPIED)                                                                                   \
+    X(STORED)                                                                                   \
+    X(DECODE) X(DECODED) X(TAKE) X(HOLD) X(SUBMIT) X(COMPUTED) X(CONTINUE) X(ROUND) X(DISPLACE) \
+        X(REFUSE) X(END)
 
 #define FRAME_STATE(name) FRAME_STATE_##name,
 #define FRAME_EVENT(name) FRAME_EVENT_##name,

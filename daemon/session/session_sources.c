@@ -106,26 +106,6 @@ void session_source_name(struct session *s, int source, char name[CONTROL_SOURCE
     lock_give(&s->lock);
 }
 
-int session_save_sources(struct session *s, uint8_t *buf, size_t cap, size_t *len, struct err *err)
-{
-    int rc;
-
-    lock_take(&s->lock);
-    rc = sources_save(s->sources, buf, cap, len, err);
-    lock_give(&s->lock);
-    return rc;
-}
-
-int session_load_sources(struct session *s, const uint8_t *buf, size_t len, struct err *err)
-{
-    int rc;
-
-    lock_take(&s->lock);
-    rc = sources_load(s->sources, buf, len, err);
-    lock_give(&s->lock);
-    return rc;
-}
-
 int session_learn_source(struct session *s, const struct sources_record *r, struct err *err)
 {
     int rc;

@@ -26,11 +26,7 @@ void session_correct_poses(struct session *s, uint32_t first, const struct rigid
 /* The submap that the source was in when its poses jumped into this one; -1: it began otherwise. */
 int session_world_before(struct session *s, uint32_t submap);
 
-/* sources_save(), sources_load(), sources_learn(), sources_retake() of its sources. */
-MUST_CHECK int session_save_sources(struct session *s, uint8_t *buf, size_t cap, size_t *len,
-                                    struct err *err);
-MUST_CHECK int session_load_sources(struct session *s, const uint8_t *buf, size_t len,
-                                    struct err *err);
+/* sources_learn(), sources_retake() of its sources. */
 MUST_CHECK int session_learn_source(struct session *s, const struct sources_record *r,
                                     struct err *err);
 void session_retake(struct session *s, int source, uint64_t seq);

@@ -89,10 +89,10 @@ static int save_frames(struct bundling *b)
     if (!session_disk(b->session))
         return 1;
     if (store_settled(b->session)) {
-        session_work(b->session)->kept.bundle = STORE_BUNDLING;
+        session_work(b->session)->kept.bundle = SESSION_WORK_BUNDLING;
         return 1;
     }
-    store_want_checkpoint(b->session, false);
+    session_work_save(b->session, false);
     nap();
     return 0;
 }
@@ -105,7 +105,7 @@ static int save_all(struct bundling *b)
     if (!session_disk(b->session))
         return 1;
     if (!b->writing) {
-        rc = store_save_again(b->session, &session_work(b->session)->kept, &err);
+        rc = store_save_again(b->session, &err);
         b->writing = rc == 0;
         if (rc && rc != ERR_BUSY) {
             LOG_AT(LOG_WARNING, "session %s: it cannot be saved: %s", session_id(b->session),
@@ -349,7 +349,7 @@ static int compare(struct bundling *b)
     if (bundle_step(b->bundle))
         return 0;
     bundle_tell(b->bundle, &r);
-    session_work(b->session)->kept.bundle = STORE_BUNDLED;
+    session_work(b->session)->kept.bundle = SESSION_WORK_BUNDLED;
     b->is_moved = r.end == BUNDLE_CORRECTED;
     for (uint32_t k = 0; b->is_moved && k < b->n; k++) {
         struct moved *m = &b->moved[k];

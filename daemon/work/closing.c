@@ -22,7 +22,7 @@ void closing_note(struct session *s)
         session_set_bundle(s, true);
 }
 
-void closing_restore(struct session *s, const struct store_work *kept)
+void closing_restore(struct session *s, const struct session_work_kept *kept)
 {
     session_work_restore(s, kept);
     if (kept->any)

@@ -20,7 +20,7 @@
  * session_waits_for_bundle() behind them. */
 void closing_note(struct session *s);
 /* session_work_restore(), and what is still to come when it is closed. */
-void closing_restore(struct session *s, const struct store_work *kept);
+void closing_restore(struct session *s, const struct session_work_kept *kept);
 /* Has it no rounds to go, and is it bundled? Else that is asked to go on: of a session that comes
  * back. */
 bool closing_done(struct session *s);

@@ -81,7 +81,7 @@ static void whole_size(const struct jpeg_info *info, int *w, int *h)
  * view out of a sphere has the shape of most cameras' pictures. */
 static void choose_sizes(struct decode_step *step)
 {
-    struct store_work *k = &step->work->kept;
+    struct session_work_kept *k = &step->work->kept;
     bool sphere = step->item->frame.lens.model == LENS_SPHERE;
     int w, h;
 
@@ -100,7 +100,7 @@ static void choose_sizes(struct decode_step *step)
 /* A first frame that was no good decides nothing: the next one may have another size. */
 static void undo_sizes(struct decode_step *step)
 {
-    struct store_work *k = &step->work->kept;
+    struct session_work_kept *k = &step->work->kept;
 
     if (step->item->rgb)
         queue_unset_pictures(step->work->queue, step->item);
@@ -112,7 +112,7 @@ static void undo_sizes(struct decode_step *step)
  * ones, if that is more than the session has room for. Returns false if none is small enough. */
 static bool fit_picture(const struct decode_step *step)
 {
-    const struct store_work *k = &step->work->kept;
+    const struct session_work_kept *k = &step->work->kept;
     int side = k->w > k->h ? k->w : k->h, least_w, least_h;
 
     wanted_size(step, &least_w, &least_h);
@@ -156,7 +156,7 @@ static enum control_reason scale_camera(struct queue_item *item)
 /* ------------------------------------------------------------------------- pictures */
 
 /* Room for pictures and, behind each, for what comes beside it: where that begins. */
-static size_t beside_picture(const struct store_work *k)
+static size_t beside_picture(const struct session_work_kept *k)
 {
     return parts_at((size_t)k->w * (size_t)k->h * 3);
 }

@@ -1,8 +1,10 @@
 #include "daemon/work/frame_end.h"
 
+#include "daemon/disk/store_recover.h"
 #include "daemon/session/session_ends.h"
 #include "daemon/session/session_frames.h"
 #include "daemon/session/session_info.h"
+#include "daemon/session/session_restart.h"
 #include "daemon/session/session_sources.h"
 #include "daemon/work/closing.h"
 #include "daemon/work/loop_closure.h"
@@ -20,9 +22,18 @@ void frame_end_settle(struct session *s)
     if (!session_settle(s))
         return;
     if (session_disk(s))
-        store_want_checkpoint(s, true);
+        session_work_save(s, true);
     else
         session_work_retire(s);
+}
+
+bool frame_end_recovered(struct session *s, bool had_frames)
+{
+    if (!closing_done(s))
+        return false;
+    session_recovered(s, had_frames);
+    frame_end_settle(s);
+    return true;
 }
 
 void frame_end_told(struct session *s, struct queue_item *item, const struct control_ack *end)
@@ -108,7 +119,7 @@ void frame_end_rounds(struct session *s)
 void frame_end_used(struct job *job, const struct control_ack *ack)
 {
     struct session *s = job->session;
-    struct store_work *kept = &session_work(s)->kept;
+    struct session_work_kept *kept = &session_work(s)->kept;
     struct upright seen;
 
     (void)session_work_see(session_work(s), job->item, &seen);

@@ -37,5 +37,8 @@ void frame_end_rounds(struct session *s);
 void frame_end_told(struct session *s, struct queue_item *item, const struct control_ack *ack);
 /* A frame ended, or the session is closing: if that was all, its device state goes. */
 void frame_end_settle(struct session *s);
+/* All frames of its journal have ended. Returns false if it is closed and not whole yet: then what
+ * is to come of it goes on, and this is asked again. */
+bool frame_end_recovered(struct session *s, bool had_frames);
 
 #endif

@@ -299,9 +299,9 @@ bool loop_closure_is_to_bundle(struct session *s)
 {
     const struct session_work *k = session_work(s);
 
-    return k->loops && (k->kept.bundle == STORE_BUNDLING ||
+    return k->loops && (k->kept.bundle == SESSION_WORK_BUNDLING ||
                         (session_setup(s)->options.bundle == SESSION_BUNDLE_ON &&
-                         k->kept.bundle != STORE_BUNDLED));
+                         k->kept.bundle != SESSION_WORK_BUNDLED));
 }
 
 bool loop_closure_bundle(struct session *s)
@@ -407,17 +407,18 @@ int loop_closure_adopt(struct later *later, struct session *s, struct loop_closu
 
 /* ------------------------------------------------------------------------- as bytes */
 
-size_t loop_closure_state_bytes(struct session *s)
+/* What the next keyframes_save() writes is chosen here. */
+static size_t keyframes_bytes(struct session *s)
 {
     struct loop_closure *p = session_work(s)->loops;
 
     if (!p)
         return 0;
     p->n_saved = atomic_load(&p->n_described);
-    return p->n_saved ? SECTION_HEAD_BYTES + SECTION_ALIGN + ties_state_bytes(p->n_saved) : 0;
+    return p->n_saved ? ties_state_bytes(p->n_saved) : 0;
 }
 
-int loop_closure_save(struct session *s, uint8_t *buf, size_t cap, size_t *len, struct err *err)
+static int keyframes_save(struct session *s, uint8_t *buf, size_t cap, size_t *len, struct err *err)
 {
     struct loop_closure *p = session_work(s)->loops;
 
@@ -442,7 +443,7 @@ static void count_again(struct loop_closure *p, uint32_t n)
     atomic_store(&p->n_described, n);
 }
 
-int loop_closure_load(struct session *s, const uint8_t *buf, size_t len, struct err *err)
+static int keyframes_load(struct session *s, const struct section *in, struct err *err)
 {
     struct loop_closure *p = session_work(s)->loops;
     uint32_t n;
@@ -450,11 +451,18 @@ int loop_closure_load(struct session *s, const uint8_t *buf, size_t len, struct 
 
     if (!p)
         return 0;
-    rc = ties_load(p->ties, &n, buf, len, err);
+    rc = ties_load(p->ties, &n, in->body, in->len, err);
     if (rc == 0)
         count_again(p, n);
     return rc;
 }
+
+const struct state_section loop_closure_state = {.tag = SECTION_TAG('D', 'T', 'I', 'E'),
+                                                 .version = 1,
+                                                 .flags = SECTION_OPTIONAL,
+                                                 .bytes = keyframes_bytes,
+                                                 .save = keyframes_save,
+                                                 .load = keyframes_load};
 
 void loop_closure_disown(struct loop_closure **part)
 {

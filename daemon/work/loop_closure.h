@@ -44,15 +44,8 @@ bool loop_closure_bundle(struct session *s);
 /* There is no time for it any more. */
 void loop_closure_give_up(struct session *s);
 
-/* What goes into a checkpoint: bytes that the next loop_closure_save() writes at most, 0 = there
- * are no keyframes. */
-size_t loop_closure_state_bytes(struct session *s);
-/* Returns 0; ERR_LIMIT: cap. *len 0: there is nothing to keep. */
-MUST_CHECK int loop_closure_save(struct session *s, uint8_t *buf, size_t cap, size_t *len,
-                                 struct err *err);
-/* Back into a session that no other thread knows yet. Returns 0; ERR_INPUT, ERR_MEMORY: it has no
- * keyframes then. */
-MUST_CHECK int loop_closure_load(struct session *s, const uint8_t *buf, size_t len,
-                                 struct err *err);
+/* The keyframes that are described, and what ties them. Where it is not loaded, the session begins
+ * with none and places stay as they are. */
+extern const struct state_section loop_closure_state;
 
 #endif

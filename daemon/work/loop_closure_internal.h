@@ -35,7 +35,7 @@ struct loop_closure {
      * there, then the slices' until n_seen does */
     atomic_uint n_kept, n_seen;
     atomic_uint n_described; /* of n_seen: all but those for which there was no memory */
-    uint32_t n_saved;        /* that the next loop_closure_save() writes; of the worker */
+    uint32_t n_saved;        /* that the next checkpoint gets; of the worker */
     struct loop_closure_waiting waiting[LOOP_CLOSURE_WAITING];
     /* of the worker, then the committer */
     uint32_t n;

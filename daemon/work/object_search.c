@@ -149,7 +149,9 @@ bool object_search_holds(struct session *s)
            (session_setup(s)->options.mode == SESSION_LOSSLESS || session_recovering(s));
 }
 
-bool object_search_settled(struct session *s)
+/* A checkpoint, and the end of a replay, wait until no picture waits; the session's device turn is
+ * kicked then. Once as many wait as may, none is taken before all are done. */
+static bool pictures_settled(struct session *s)
 {
     struct object_search *p = session_work(s)->search;
     uint32_t n = p ? n_waiting(p) : 0;
@@ -360,25 +362,22 @@ void object_search_disown(struct object_search **part)
 
 /* ------------------------------------------------------------------------- as bytes */
 
-#define SOURCES_BYTES (API_SOURCES_MAX * 12)
+/* Times of pictures, and all tracked objects; how often each was missed takes four bytes there. */
+#define STATE_BYTES \
+    (API_SOURCES_MAX * 12 + sizeof(struct tracked_objects) + TRACKED_OBJECTS_MAX * sizeof(uint32_t))
 
-size_t object_search_state_bytes(struct session *s)
+static size_t objects_state_bytes(struct session *s)
 {
-    return session_work(s)->search
-               ? SECTION_HEAD_BYTES + SECTION_ALIGN + SOURCES_BYTES + sizeof(struct tracked_objects)
-               : 0;
+    return session_work(s)->search ? STATE_BYTES : 0;
 }
 
-int object_search_save(struct session *s, uint8_t *buf, size_t cap, size_t *len, struct err *err)
+static int objects_state_save(struct session *s, uint8_t *buf, size_t cap, size_t *len,
+                              struct err *err)
 {
     struct object_search *p = session_work(s)->search;
     struct bytes_writer w = bytes_writer(buf, cap);
-    struct tracked_objects *now;
+    struct tracked_objects *now = malloc(sizeof(*now));
 
-    *len = 0;
-    if (!p)
-        return 0;
-    now = malloc(sizeof(*now));
     if (!now)
         return err_set(err, ERR_MEMORY, "no memory to keep the objects that were found");
     (void)session_get_objects(s, now);
@@ -394,10 +393,10 @@ int object_search_save(struct session *s, uint8_t *buf, size_t cap, size_t *len,
     return 0;
 }
 
-int object_search_load(struct session *s, const uint8_t *buf, size_t len, struct err *err)
+static int objects_state_load(struct session *s, const struct section *in, struct err *err)
 {
     struct object_search *p = session_work(s)->search;
-    struct bytes_reader r = bytes_reader(buf, len);
+    struct bytes_reader r = bytes_reader(in->body, in->len);
     struct tracked_objects *now;
     int rc;
 
@@ -418,3 +417,11 @@ int object_search_load(struct session *s, const uint8_t *buf, size_t len, struct
     free(now);
     return rc;
 }
+
+const struct state_section object_search_state = {.tag = SECTION_TAG('D', 'I', 'N', 'S'),
+                                                  .version = 1,
+                                                  .flags = SECTION_OPTIONAL,
+                                                  .bytes = objects_state_bytes,
+                                                  .save = objects_state_save,
+                                                  .load = objects_state_load,
+                                                  .settled = pictures_settled};

@@ -10,8 +10,8 @@
  *          times alone, so the same frames give the same objects. While OBJECT_SEARCH_WAITING of a
  *          session wait, one in mode `live` skips the next one that is due, and counts it; one in
  *          mode `lossless`, or that comes out of a journal, holds its next frame back instead
- * State:   a checkpoint is not begun while a picture waits (object_search_settled()), so what it
- *          keeps is what its frames have shown; later frames are replayed and searched again
+ * State:   a checkpoint is not begun while a picture waits (object_search_state), so what it keeps
+ *          is what its frames have shown; later frames are replayed and searched again
  * Threads: wants, keep as session_work.h has it for jobs; holds, save the worker's; the rest any.
  *          No lock inside
  */
@@ -50,15 +50,7 @@ bool object_search_wants(struct job *job);
 void object_search_keep(struct job *job, uint64_t revision);
 /* Must the session's next frame wait? Its device turn is kicked when not any more. */
 bool object_search_holds(struct session *s);
-/* Is no picture of it waiting? If one is, the session's device turn is kicked when it is done; if
- * as many as may wait do, none is taken before all are. */
-bool object_search_settled(struct session *s);
-
-/* As loop_closure_state_bytes(), _save() and _load(). */
-size_t object_search_state_bytes(struct session *s);
-MUST_CHECK int object_search_save(struct session *s, uint8_t *buf, size_t cap, size_t *len,
-                                  struct err *err);
-MUST_CHECK int object_search_load(struct session *s, const uint8_t *buf, size_t len,
-                                  struct err *err);
+/* What was recognised. Where it is not loaded, that begins anew. */
+extern const struct state_section object_search_state;
 
 #endif

@@ -53,7 +53,17 @@ void session_work_retire(struct session *s)
     session_work(s)->ops->retire(s);
 }
 
-void session_work_restore(struct session *s, const struct store_work *kept)
+void session_work_save(struct session *s, bool rest)
+{
+    if (!session_disk(s))
+        return;
+    store_want_checkpoint(s, rest);
+    session_work_kick_device(s);
+    if (rest) /* perhaps it is saved already */
+        session_work_retire(s);
+}
+
+void session_work_restore(struct session *s, const struct session_work_kept *kept)
 {
     session_work(s)->kept = *kept;
 }

@@ -14,9 +14,10 @@
 #ifndef RECOND_DAEMON_SESSION_WORK_H
 #define RECOND_DAEMON_SESSION_WORK_H
 
-#include "daemon/disk/store.h"
-#include "daemon/session/session.h"
+#include "daemon/disk/store_state.h"
+#include "daemon/session/jump.h"
 #include "daemon/turn.h"
+#include "proto/geom/upright.h"
 
 struct worker;
 struct loop_closure;
@@ -58,6 +59,22 @@ struct closing {
     uint8_t *blank;         /* its picture and its mask; NULL before the first round */
 };
 
+/* Was it corrected at its end, or is it to be, once more after a crash (daemon/work/bundling.h)? */
+enum session_work_bundle { SESSION_WORK_UNBUNDLED, SESSION_WORK_BUNDLING, SESSION_WORK_BUNDLED };
+
+/* What of this outlives the process, beside the device's state (work_state.h). */
+struct session_work_kept {
+    int jpeg_w, jpeg_h, w, h; /* of every picture, of every decoded one */
+    bool any;                 /* a frame was used; of the last one: */
+    uint32_t submap, breaks;
+    int turn;               /* gpu_item.turn */
+    struct upright upright; /* how pictures of `submap` were held (session_work_see()) */
+    uint32_t shape;         /* of its picture (session_work_picture_shape()), 0 = not known */
+    struct jump jumps[API_SOURCES_MAX]; /* behind the last used frame of each source */
+    bool is_whole;                      /* its closing rounds are over (daemon/work/closing.h) */
+    enum session_work_bundle bundle;
+};
+
 struct session_work {
     struct session *session;
     const struct session_setup *setup; /* the session's, as its queue */
@@ -70,9 +87,9 @@ struct session_work {
     struct session_work *next_retired, *next_waiting[2]; /* the latter by enum worker_waiting */
     bool retiring, working; /* working: its turn at the device is not over */
 
-    struct store_work kept;      /* jpeg_w is 0 before the first good frame */
-    struct gpu_session *device;  /* NULL before the first frame and after it was retired */
-    struct gpu_session *leaving; /* what it was, until it is given back: worker_make.c */
+    struct session_work_kept kept; /* jpeg_w is 0 before the first good frame */
+    struct gpu_session *device;    /* NULL before the first frame and after it was retired */
+    struct gpu_session *leaving;   /* what it was, until it is given back: worker_make.c */
     struct queue_item *next; /* HELD or UNFINISHED: it goes before all else; NULL: the queue's */
     float *depth;            /* [net_h][net_w]; NULL before the first frame whose depth is wanted */
     struct loop_closure *loops;   /* loop_closure.h */
@@ -95,16 +112,18 @@ struct queue_item *session_work_take_next(struct session_work *k);
 /* The session needs its device state no more, if store_may_rest() agrees. Before the last reference
  * goes, each session that ran must have been retired. Any thread. */
 void session_work_retire(struct session *s);
+/* Saves the session soon, due or not, if it has a journal. It may rest then if `rest`. */
+void session_work_save(struct session *s, bool rest);
 /* Takes over what a checkpoint kept. */
-void session_work_restore(struct session *s, const struct store_work *kept);
+void session_work_restore(struct session *s, const struct session_work_kept *kept);
 
-/* store_work.shape of its picture: another one for another model or another shape. */
+/* session_work_kept.shape of its picture: another one for another model or another shape. */
 uint32_t session_work_picture_shape(const struct queue_item *item);
 /* gpu_item.turn of the session's next frame: by the options, its pose or its Exif, and the turn of
  * the frame before. The worker's thread. */
 int session_work_picture_turn(const struct session_work *k, const struct queue_item *item);
 /* That, if nothing says what is up but the pictures so far. Out: what they say with this one, if it
- * is used: store_work.upright. */
+ * is used: session_work_kept.upright. */
 int session_work_see(const struct session_work *k, const struct queue_item *item,
                      struct upright *seen);
 

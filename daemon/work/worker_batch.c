@@ -115,7 +115,7 @@ static enum step take_step(struct worker *w, struct session_work *k)
     if (!k->device && !lost)
         return STEP_NONE;
     if (!continues) /* between two frames */
-        store_checkpoint(s, k->device, &k->kept);
+        store_checkpoint(s, k->device);
     if (!k->next && is_held_back(w, s))
         return STEP_NONE;
     item = session_work_take_next(k);

@@ -176,6 +176,13 @@ void gpu_model_close(struct gpu_model **m)
 
 /* ------------------------------------------------------------------------- sessions */
 
+void gpu_session_params(void *params, const struct params_stage *stage,
+                        const struct gpu_session_config *c)
+{
+    params_fill(params, stage, c->depth ? &c->depth->info.overrides : NULL,
+                c->motion ? &c->motion->info.overrides : NULL);
+}
+
 static int check_side(const char *where, int side, const struct gpu_model *m, struct err *err)
 {
     if (side % m->info.multiple)
@@ -259,8 +266,8 @@ size_t gpu_session_bytes(const struct gpu_session_config *c)
     return (c->depth ? c->depth->gpu->ops : &backend_cpu)->session(c->line)->bytes(c);
 }
 
-static int make(struct gpu_session **s, struct gpu *g, const struct gpu_session_config *c,
-                struct err *err)
+static int gpu_make(struct gpu_session **s, struct gpu *g, const struct gpu_session_config *c,
+                    struct err *err)
 {
     int rc = g->ops->session(c->line)->make(s, g, c, err);
 
@@ -272,11 +279,11 @@ static int make(struct gpu_session **s, struct gpu *g, const struct gpu_session_
 int gpu_session_make(struct gpu_session **s, struct gpu *g, const struct gpu_session_config *c,
                      struct err *err)
 {
-    int rc = make(s, g, c, err);
+    int rc = gpu_make(s, g, c, err);
 
     if (rc == ERR_MEMORY && g->ops->trim) {
         g->ops->trim(g);
-        rc = make(s, g, c, err);
+        rc = gpu_make(s, g, c, err);
     }
     return rc;
 }

@@ -95,7 +95,7 @@ out:
     return rc;
 }
 
-static int make(struct shared **out, const void *key, struct err *err)
+static int graph_make(struct shared **out, const void *key, struct err *err)
 {
     const struct key *k = (const struct key *)key;
     const struct gpu_session *s = k->session;
@@ -139,7 +139,7 @@ out:
     return rc;
 }
 
-const struct shared_list graph_cuda_list = {.same = same, .make = make, .free = free_graph};
+const struct shared_list graph_cuda_list = {.same = same, .make = graph_make, .free = free_graph};
 
 int graph_cuda_get(struct gpu_session *s, int sideways, struct err *err)
 {

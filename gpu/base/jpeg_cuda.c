@@ -118,7 +118,7 @@ static int put_piece(void *ctx, void *piece, size_t bytes, cudaStream_t stream)
 
 /* ------------------------------------------------------------------------- open, close */
 
-static int load(struct jpeg_cuda *j)
+static int jpeg_load(struct jpeg_cuda *j)
 {
     static const char *const names[] = {"libnvjpeg.so.13", "libnvjpeg.so.12", "libnvjpeg.so"};
 
@@ -162,7 +162,7 @@ static int open_all(struct jpeg_cuda *j)
     struct allocator device = {get_piece, put_piece, &j->device_memory};
     struct allocator pinned = {get_piece, put_piece, &j->pinned_memory};
     unsigned cores = 0;
-    int rc = load(j);
+    int rc = jpeg_load(j);
 
     if (rc == 0)
         rc = j->create(BACKEND_HARDWARE, &device, &pinned, 0, &j->handle);
@@ -264,8 +264,8 @@ static size_t plane_bytes(const struct jpeg_planes *p, int i)
 }
 
 /* Where the engine puts a picture's planes, and where the kernel finds them. */
-static int make_room(struct jpeg_cuda *j, struct slot *s, struct request *r, struct image *image,
-                     struct err *err)
+static int jpeg_make_room(struct jpeg_cuda *j, struct slot *s, struct request *r,
+                          struct image *image, struct err *err)
 {
     struct jpeg_planes *p = &r->picture;
     size_t bytes = 0, at = 0;
@@ -301,7 +301,7 @@ static int divisor(const struct gpu_jpeg *p)
  * Reads what planes a picture has. nvJPEG must see the sizes that the caller saw in its headers,
  * because the slot gets room by these. ERR_UNSUPPORTED: planes that (I0) does not speak of.
  */
-static int look(struct jpeg_cuda *j, struct request *r, struct err *err)
+static int jpeg_look(struct jpeg_cuda *j, struct request *r, struct err *err)
 {
     const struct gpu_jpeg *p = r->jpeg;
     int components = 0, colours = -1, w[PLANES_MAX] = {0}, h[PLANES_MAX] = {0};
@@ -336,7 +336,7 @@ static int engines_make(struct jpeg_cuda *j, struct engine_batch *b,
     for (int i = 0; i < n; i++) {
         const struct gpu_jpeg *p = requests[i]->jpeg;
 
-        rc = make_room(j, &b->slots[i], requests[i], &images[i], err);
+        rc = jpeg_make_room(j, &b->slots[i], requests[i], &images[i], err);
         if (rc)
             return rc;
         data[i] = p->data;
@@ -377,8 +377,8 @@ out:
 
 /* When a call fails each picture is decoded alone, so that a bad file fails only its own
  * request. */
-static void serve(struct jpeg_cuda *j, struct engine_batch *b, struct request *const *requests,
-                  int n)
+static void jpeg_serve(struct jpeg_cuda *j, struct engine_batch *b, struct request *const *requests,
+                       int n)
 {
     struct err err = {0};
     int rc = decode(j, b, requests, n, &err);
@@ -396,7 +396,7 @@ static void serve(struct jpeg_cuda *j, struct engine_batch *b, struct request *c
     }
 }
 
-static int take(struct jpeg_cuda *j, struct request *requests[SLOTS])
+static int jpeg_take(struct jpeg_cuda *j, struct request *requests[SLOTS])
 {
     int n = 0;
 
@@ -427,9 +427,9 @@ static void have_done(struct jpeg_cuda *j, struct request *mine)
             continue;
         }
         j->unused = b->next;
-        n = take(j, requests);
+        n = jpeg_take(j, requests);
         lock_give(&j->lock);
-        serve(j, b, requests, n);
+        jpeg_serve(j, b, requests, n);
         lock_take(&j->lock);
         for (int i = 0; i < n; i++)
             requests[i]->done = true;
@@ -449,7 +449,7 @@ int jpeg_cuda_decode(struct jpeg_cuda *j, const struct gpu_jpeg *p, struct err *
         (int64_t)p->width * p->height > PIXELS_MAX)
         return err_set(err, ERR_UNSUPPORTED, "%d x %d to %d x %d is not for the card's engines",
                        p->width, p->height, p->w, p->h);
-    rc = look(j, &request, err);
+    rc = jpeg_look(j, &request, err);
     if (rc)
         return rc;
     CU_TRY(cudaSetDevice(j->device));

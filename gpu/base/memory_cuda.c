@@ -24,7 +24,7 @@ struct memory_cuda {
 
 /* ------------------------------------------------------------------------- the driver */
 
-static int get(enum memory_cuda_kind kind, void **memory, size_t bytes, struct err *err)
+static int memory_get(enum memory_cuda_kind kind, void **memory, size_t bytes, struct err *err)
 {
     int rc;
     if (kind == MEMORY_CUDA_DEVICE)
@@ -38,7 +38,7 @@ out:
 }
 
 /* The context may be lost; then the driver frees nothing, and we can do nothing about it. */
-static void put(enum memory_cuda_kind kind, void *memory)
+static void memory_put(enum memory_cuda_kind kind, void *memory)
 {
     (void)(kind == MEMORY_CUDA_DEVICE ? cudaFree(memory) : cudaFreeHost(memory));
     (void)cudaGetLastError();
@@ -56,14 +56,14 @@ static int source_get(void **memory, size_t bytes, void *ctx, struct err *err)
 {
     const struct source *s = (const struct source *)ctx;
     int rc = use_device(s->device, err);
-    return rc ? rc : get(s->kind, memory, bytes, err);
+    return rc ? rc : memory_get(s->kind, memory, bytes, err);
 }
 
 static void source_put(void *memory, void *ctx)
 {
     const struct source *s = (const struct source *)ctx;
     (void)use_device(s->device, NULL);
-    put(s->kind, memory);
+    memory_put(s->kind, memory);
 }
 
 /* ------------------------------------------------------------------------- whole */
@@ -75,7 +75,7 @@ static uint64_t least(uint64_t a, uint64_t b)
 
 /* Takes as much of the reserve as there is. What is missing is asked for when a session needs
  * it. */
-static int reserve(struct memory_cuda *m, uint64_t bytes, struct err *err)
+static int memory_reserve(struct memory_cuda *m, uint64_t bytes, struct err *err)
 {
     uint64_t host = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
     size_t unused = 0, total = 0;
@@ -113,7 +113,7 @@ int memory_cuda_open(struct memory_cuda **out, int device, uint64_t reserve_byte
     if (rc == 0)
         rc = use_device(device, err);
     if (rc == 0)
-        rc = reserve(m, reserve_bytes, err);
+        rc = memory_reserve(m, reserve_bytes, err);
     if (rc)
         memory_cuda_close(&m);
     *out = m;
@@ -136,7 +136,7 @@ int memory_cuda_get(struct memory_cuda *m, enum memory_cuda_kind kind, void **pi
                     struct err *err)
 {
     *piece = NULL;
-    return m ? slab_get(m->slabs[kind], piece, bytes, err) : get(kind, piece, bytes, err);
+    return m ? slab_get(m->slabs[kind], piece, bytes, err) : memory_get(kind, piece, bytes, err);
 }
 
 void memory_cuda_put(struct memory_cuda *m, enum memory_cuda_kind kind, void *piece)
@@ -146,7 +146,7 @@ void memory_cuda_put(struct memory_cuda *m, enum memory_cuda_kind kind, void *pi
     if (m)
         slab_put(m->slabs[kind], piece);
     else
-        put(kind, piece);
+        memory_put(kind, piece);
 }
 
 void memory_cuda_trim(struct memory_cuda *m)

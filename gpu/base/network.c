@@ -30,7 +30,7 @@ static int check_shape(const struct network_model *m, int w, int h, struct err *
                   shape[2], shape[3], depth ? "one value a pixel" : "six values");
 }
 
-static int make(struct shared **out, const void *key, struct err *err)
+static int network_make_one(struct shared **out, const void *key, struct err *err)
 {
     const struct key *k = key;
     struct gpu *g = k->model->base.gpu;
@@ -92,7 +92,8 @@ int network_model_open(struct gpu_model **out, struct gpu *g, const struct gpu_m
         return err_set(err, ERR_MEMORY, "no memory for a model");
     m->base.gpu = g;
     m->base.info = *info;
-    m->networks = (struct shared_list){.same = same, .make = make, .free = free_network};
+    m->networks =
+        (struct shared_list){.same = same, .make = network_make_one, .free = free_network};
     rc = net_load(&m->net, info->path, info->input, info->output_name, NULL, err);
     if (rc == 0 && net_input_channels(m->net) != channels)
         rc = err_at(err, ERR_UNSUPPORTED, info->name, "the network takes %d planes, expected %d",

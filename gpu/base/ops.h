@@ -96,6 +96,10 @@ struct gpu_session {
 MUST_CHECK int gpu_session_make(struct gpu_session **s, struct gpu *g,
                                 const struct gpu_session_config *c, struct err *err);
 
+/* Fills the struct of a stage's numbers with what the networks of a session make of them. */
+void gpu_session_params(void *params, const struct params_stage *stage,
+                        const struct gpu_session_config *c);
+
 static inline struct gpu_frame *gpu_frame_of(struct gpu_item *item)
 {
     return (struct gpu_frame *)item;

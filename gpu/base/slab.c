@@ -54,7 +54,7 @@ static void chunks_free(struct slab *s, struct chunk *c)
 }
 
 /* Under `growing`. */
-static int grow(struct slab *s, size_t bytes, struct err *err)
+static int slab_grow(struct slab *s, size_t bytes, struct err *err)
 {
     struct chunk *c = calloc(1, sizeof *c);
     struct run *r = calloc(1, sizeof *r);
@@ -136,7 +136,7 @@ static void split(struct run *r, size_t bytes)
     r->bytes = bytes;
 }
 
-static void *take(struct slab *s, size_t bytes)
+static void *slab_take(struct slab *s, size_t bytes)
 {
     struct run *r;
     void *at = NULL;
@@ -159,19 +159,19 @@ static int take_more(struct slab *s, void **piece, size_t bytes, struct err *err
 {
     int rc = ERR_MEMORY;
 
-    *piece = take(s, bytes);
+    *piece = slab_take(s, bytes);
     if (*piece)
         return 0;
     if (bytes < s->source.chunk_bytes)
-        rc = grow(s, s->source.chunk_bytes, err);
+        rc = slab_grow(s, s->source.chunk_bytes, err);
     if (rc == ERR_MEMORY)
-        rc = grow(s, bytes, err);
+        rc = slab_grow(s, bytes, err);
     if (rc == ERR_MEMORY) {
         slab_trim(s);
-        rc = grow(s, bytes, err);
+        rc = slab_grow(s, bytes, err);
     }
     if (rc == 0)
-        *piece = take(s, bytes);
+        *piece = slab_take(s, bytes);
     return rc || *piece ? rc : err_set(err, ERR_MEMORY, "others were quicker");
 }
 
@@ -183,7 +183,7 @@ int slab_get(struct slab *s, void **piece, size_t bytes, struct err *err)
     *piece = NULL;
     if (n == 0)
         return err_set(err, ERR_MEMORY, "a piece of %zu bytes", bytes);
-    *piece = take(s, n);
+    *piece = slab_take(s, n);
     if (*piece)
         return 0;
     lock_take(&s->growing);
@@ -267,7 +267,7 @@ int slab_reserve(struct slab *s, size_t bytes, struct err *err)
     if (n == 0)
         return bytes ? err_set(err, ERR_MEMORY, "a reserve of %zu bytes", bytes) : 0;
     lock_take(&s->growing);
-    rc = grow(s, n, err);
+    rc = slab_grow(s, n, err);
     lock_give(&s->growing);
     return rc;
 }

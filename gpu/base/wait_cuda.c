@@ -101,7 +101,7 @@ static int told(struct mark_cuda *m)
 }
 
 /* Asks the driver. Out: *over: the batch has ended; if with an error, that is returned. */
-static int look(const struct mark_cuda *m, int *over, struct err *err)
+static int wait_look(const struct mark_cuda *m, int *over, struct err *err)
 {
     cudaError_t e = cudaEventQuery(m->done);
 
@@ -120,7 +120,7 @@ static int wait_for(struct mark_cuda *m, struct err *err)
 
     for (int looks = 0; rc == 0 && !over;) {
         looks += !told(m);
-        rc = look(m, &over, err);
+        rc = wait_look(m, &over, err);
         if (rc == 0 && !over && looks > LOOKS)
             rc = err_set(err, ERR_DEVICE, "a batch does not end: it is under way for %d ms",
                          looks * LOOK_MS);

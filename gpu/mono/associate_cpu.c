@@ -65,7 +65,7 @@ static void look_up(struct session_cpu *s, uint32_t pixel)
 }
 
 /* (A2) One pixel has each point: the nearest, then the first. */
-static void claim(struct session_cpu *s, uint32_t pixel)
+static void associate_claim(struct session_cpu *s, uint32_t pixel)
 {
     uint32_t slot = s->found[pixel];
     uint64_t key = point_claim(s->distance[pixel], pixel);
@@ -98,7 +98,7 @@ int associate_cpu_run(struct gpu_item *item, struct err *err)
             look_up(s, pixel);
         if (s->found[pixel] != POINT_NONE) {
             s->n_associated++;
-            claim(s, pixel);
+            associate_claim(s, pixel);
         }
     }
     f->result.n_valid = s->n_valid;

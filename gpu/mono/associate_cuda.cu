@@ -101,8 +101,9 @@ static __device__ inline void claim_cells(const struct session_dev *s, const str
     }
 }
 
-static __device__ inline void claim(const struct session_dev *s, const struct camera *cameras,
-                                    const struct sight *r, struct vec3 p_i, uint32_t pixel)
+static __device__ inline void associate_claim(const struct session_dev *s,
+                                              const struct camera *cameras, const struct sight *r,
+                                              struct vec3 p_i, uint32_t pixel)
 {
     if (r->through != POINT_NONE)
         atomicMin(scan_claim(s->claims, r->through), scan_vote(pixel));
@@ -147,7 +148,7 @@ static __global__ void associate_kernel(const struct frame_cuda *frames)
             r = look_up(s, cameras, &own, p_i, z);
         }
         s->distance[pixel] = r.distance;
-        claim(s, cameras, &r, p_i, pixel);
+        associate_claim(s, cameras, &r, p_i, pixel);
     }
     if (pixel < s->n_pixels) {
         s->found[pixel] = r.found;

@@ -3,7 +3,7 @@
  */
 #include "gpu/mono/session_cpu.h"
 
-static uint32_t find(const struct session_cpu *s, struct vec3 q, int level)
+static uint32_t cell_find_entry(const struct session_cpu *s, struct vec3 q, int level)
 {
     return cell_find(s->table, s->table_mask,
                      cell_key(q, level, s->view.submap, &s->base.config.fuse), s->place);
@@ -41,13 +41,13 @@ void cell_cpu_look_up(struct session_cpu *s, uint32_t pixel)
     struct vec3 p_i = s->world[pixel];
     float z = s->usable[pixel];
     int level = cell_level(z, p);
-    uint32_t slot = level > 0 ? find(s, p_i, level - 1) : POINT_NONE, through;
+    uint32_t slot = level > 0 ? cell_find_entry(s, p_i, level - 1) : POINT_NONE, through;
 
     if (slot == POINT_NONE)
-        slot = find(s, p_i, level);
+        slot = cell_find_entry(s, p_i, level);
     through = patrol(s, pixel);
     if (through == POINT_NONE)
-        through = find(s, p_i, level + 1);
+        through = cell_find_entry(s, p_i, level + 1);
     s->found[pixel] = slot;
     s->through[pixel] = through == slot ? POINT_NONE : through;
     s->entry[pixel] = POINT_NONE;

@@ -17,8 +17,8 @@
 
 /* By one thread: what the frame comes to so far. No thread reads the model's live counts in
  * this pass. */
-static __device__ void settle(struct session_dev *s, const struct scan_sums *sums,
-                              const struct fuse_room *r, uint32_t n_fresh)
+static __device__ void insert_settle(struct session_dev *s, const struct scan_sums *sums,
+                                     const struct fuse_room *r, uint32_t n_fresh)
 {
     const uint32_t *n = sums->total;
     s->n_updated = n[SCAN_WON];
@@ -82,7 +82,7 @@ static __device__ void insert_block(const struct frame_cuda *f, struct session_d
     first = sums.before[wanted];
     r = fuse_find_room(s, n_fresh);
     if (pixel == 0)
-        settle(s, &sums, &r, n_fresh);
+        insert_settle(s, &sums, &r, n_fresh);
     if (mark >> SCAN_UNSTABLE & 1)
         appended[sums.before[SCAN_UNSTABLE] + scan_place(rank, SCAN_UNSTABLE)] = found;
     if (mark >> SCAN_CARVED & 1)

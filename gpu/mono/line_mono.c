@@ -4,37 +4,11 @@
  */
 #include "gpu/mono/session_cpu.h"
 #include "gpu/mono/state.h"
+#include "proto/geom/pose.h"
 
 #include <math.h>
 
-#define TURN_MAX 2.1f   /* twice the tangent of an eighth, and rounding */
-#define POSE_MAX_M 1e6f /* beyond, a float's own step is over 6 cm */
-
-/* Finite, within POSE_MAX_M, rows orthonormal within 1e-3, right-handed. */
-static int pose_valid(const struct rigid *T)
-{
-    const float *r = T->r;
-    float det;
-    for (int i = 0; i < 3; i++) {
-        if (!(fabsf(T->t[i]) <= POSE_MAX_M))
-            return 0;
-        for (int j = 0; j <= i; j++) {
-            float dot =
-                r[3 * i] * r[3 * j] + r[3 * i + 1] * r[3 * j + 1] + r[3 * i + 2] * r[3 * j + 2];
-            if (!(fabsf(dot - (i == j ? 1.0f : 0.0f)) <= 1e-3f))
-                return 0;
-        }
-    }
-    det = r[0] * (r[4] * r[8] - r[5] * r[7]) - r[1] * (r[3] * r[8] - r[5] * r[6]) +
-          r[2] * (r[3] * r[7] - r[4] * r[6]);
-    return det > 0.0f;
-}
-
-static int intrinsics_valid(const struct intrinsics *K)
-{
-    return K->fx >= 1.0f && K->fx < 1e6f && K->fy >= 1.0f && K->fy < 1e6f && fabsf(K->cx) < 1e6f &&
-           fabsf(K->cy) < 1e6f;
-}
+#define TURN_MAX 2.1f /* twice the tangent of an eighth, and rounding */
 
 int line_mono_check_picture(const struct gpu_item *item, struct err *err)
 {
@@ -50,7 +24,7 @@ int line_mono_check_picture(const struct gpu_item *item, struct err *err)
         return err_set(err, ERR_INPUT,
                        "a picture turned by %d quarters, which the session does not take",
                        item->turn);
-    if (!intrinsics_valid(&f->K) || !lens_valid(&f->lens))
+    if (!lens_camera_valid(f->K, &f->lens))
         return err_set(err, ERR_INPUT, "intrinsics that are not those of a camera");
     return 0;
 }
@@ -65,12 +39,12 @@ static int check_sensor(const struct gpu_frame *f, struct err *err)
         s->height > GPU_SENSOR_PIXELS / s->width)
         return err_set(err, ERR_INPUT, "a depth sensor's picture of %dx%d, at most %d pixels",
                        s->width, s->height, GPU_SENSOR_PIXELS);
-    if (!intrinsics_valid(&s->K) || !lens_valid(&s->lens) || !pose_valid(&s->T_cs))
+    if (!lens_camera_valid(s->K, &s->lens) || !pose_is_rigid(&s->T_cs))
         return err_set(err, ERR_INPUT, "a depth sensor whose camera is none");
     return 0;
 }
 
-static int check(const struct gpu_item *item, struct err *err)
+static int line_mono_check(const struct gpu_item *item, struct err *err)
 {
     const struct gpu_frame *f = (const struct gpu_frame *)item;
     int rc = line_mono_check_picture(item, err);
@@ -88,9 +62,9 @@ static int check(const struct gpu_item *item, struct err *err)
     for (int i = 0; i < 3; i++)
         if (!(f->turn_s >= 0.0f && f->turn_s <= 10.0f && fabsf(f->turn[i]) <= TURN_MAX))
             return err_set(err, ERR_INPUT, "a turn between two frames of more than a quarter");
-    if ((f->has_pose || f->has_start) && !pose_valid(&f->T_wc))
+    if ((f->has_pose || f->has_start) && !pose_is_rigid(&f->T_wc))
         return err_set(err, ERR_INPUT, "a pose that is not finite, not rigid, or farther than %g m",
-                       (double)POSE_MAX_M);
+                       (double)POSE_FAR_M);
     return check_sensor(f, err);
 }
 
@@ -170,7 +144,7 @@ const struct gpu_line gpu_line_mono = {
     .needs = 1u << GPU_MODEL_DEPTH,
     .takes = 1u << GPU_MODEL_MOTION,
     .has_map = 1,
-    .check = check,
+    .check = line_mono_check,
     .cpu = &session,
     .selftest = selftest_run,
 };

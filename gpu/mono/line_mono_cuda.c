@@ -57,8 +57,8 @@ static const char *const names[SESSION_CUDA_PASSES] = {
 
 /* ------------------------------------------------------------------------- sessions */
 
-static int make(struct gpu_session **out, struct gpu *base, const struct gpu_session_config *c,
-                struct err *err)
+static int line_mono_make(struct gpu_session **out, struct gpu *base,
+                          const struct gpu_session_config *c, struct err *err)
 {
     struct gpu_cuda *g = gpu_cuda_of(base);
     struct session_cuda *s = NULL;
@@ -91,7 +91,8 @@ static size_t state_bytes(struct gpu_session *s)
     return session_cuda_state_bytes((struct session_cuda *)s, g->copy);
 }
 
-static int save(struct gpu_session *s, uint8_t *buf, size_t cap, size_t *len, struct err *err)
+static int line_mono_save(struct gpu_session *s, uint8_t *buf, size_t cap, size_t *len,
+                          struct err *err)
 {
     struct gpu_cuda *g = gpu_cuda_of(s->gpu);
     int rc = wait_cuda_lost(g->wait, err);
@@ -99,7 +100,7 @@ static int save(struct gpu_session *s, uint8_t *buf, size_t cap, size_t *len, st
     return rc ? rc : session_cuda_save((struct session_cuda *)s, buf, cap, len, g->copy, err);
 }
 
-static int load(struct gpu_session *s, const uint8_t *buf, size_t len, struct err *err)
+static int line_mono_load(struct gpu_session *s, const uint8_t *buf, size_t len, struct err *err)
 {
     struct gpu_cuda *g = gpu_cuda_of(s->gpu);
     int rc;
@@ -118,11 +119,11 @@ static int put_depth(struct gpu_session *s, const float *depth, struct err *err)
 
 const struct gpu_session_ops line_mono_cuda_session = {
     .bytes = session_cuda_bytes,
-    .make = make,
+    .make = line_mono_make,
     .free = free_session,
     .state_bytes = state_bytes,
-    .save = save,
-    .load = load,
+    .save = line_mono_save,
+    .load = line_mono_load,
     .put_depth = put_depth,
 };
 

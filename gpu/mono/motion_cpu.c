@@ -37,7 +37,7 @@ static int learned_pose(struct session_cpu *s, const struct gpu_frame *f, struct
 
 /* (P9) The pose of tracks; where they are lost, *T_wc stays. (P11) The network's depth becomes the
  * path's; a sensor's is metres already. */
-static void follow(struct session_cpu *s, struct gpu_frame *f, struct rigid *T_wc)
+static void motion_follow_frame(struct session_cpu *s, struct gpu_frame *f, struct rigid *T_wc)
 {
     const struct track_frame pictures = {s->rgb, f->mask, f->restart};
     const struct path_frame now = {
@@ -65,7 +65,7 @@ int motion_cpu_run(struct gpu_item *item, struct err *err)
     if (rc)
         return rc;
     if (!f->has_pose && s->path)
-        follow(s, f, &T_wc);
+        motion_follow_frame(s, f, &T_wc);
     if (s->base.config.motion) {
         memcpy(s->pair, s->pair + picture, picture * sizeof *s->pair);
         s->has_previous = 1;

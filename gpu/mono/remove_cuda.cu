@@ -52,14 +52,14 @@ static __device__ void write_chunk(struct session_dev *s, uint32_t *to, uint32_t
 }
 
 /* Lists that are copied as they stand, by all blocks of a frame. */
-static __device__ void copy(uint32_t *to, const uint32_t *from, uint32_t n)
+static __device__ void remove_copy(uint32_t *to, const uint32_t *from, uint32_t n)
 {
     for (uint32_t i = blockIdx.x * SCAN_BLOCK + threadIdx.x; i < n; i += SCAN_CHUNKS * SCAN_BLOCK)
         to[i] = from[i];
 }
 
 /* By one thread: what the model holds now. */
-static __device__ void settle(struct session_dev *s, uint32_t n_kept, uint32_t n_expired)
+static __device__ void remove_settle(struct session_dev *s, uint32_t n_kept, uint32_t n_expired)
 {
     s->n_removed = n_expired;
     s->n_unstable = n_kept + s->n_appended;
@@ -87,12 +87,12 @@ static __global__ void remove_kernel(const struct frame_cuda *frames)
     to = s->unstable[1 - s->was.unstable_now];
     freed = s->free_slots + (s->was.n_free - s->n_recycled);
     write_chunk(s, to, freed + s->n_carved, blockIdx.x, before);
-    copy(to + n_kept, s->unstable[s->was.unstable_now] + s->was.n_unstable, s->n_appended);
-    copy(freed, s->carved, s->n_carved);
+    remove_copy(to + n_kept, s->unstable[s->was.unstable_now] + s->was.n_unstable, s->n_appended);
+    remove_copy(freed, s->carved, s->n_carved);
     if (s->table && cell_table_worn(s->n_entries, s->n_pixels, s->table_mask + 1))
         cell_clear(s, blockIdx.x * SCAN_BLOCK + threadIdx.x, SCAN_CHUNKS * SCAN_BLOCK);
     if (blockIdx.x == SCAN_CHUNKS - 1 && threadIdx.x == 0) {
-        settle(s, n_kept, (uint32_t)(total >> 32));
+        remove_settle(s, n_kept, (uint32_t)(total >> 32));
         change_result(s, f->result);
         if (f->path.p)
             f->result->result.tracks = s->tracks;

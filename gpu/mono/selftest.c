@@ -22,7 +22,7 @@ struct side {
     struct gpu_frame f;
 };
 
-static void draw(uint8_t *rgb, float *depth, int frame)
+static void selftest_draw(uint8_t *rgb, float *depth, int frame)
 {
     for (int y = 0; y < HEIGHT; y++)
         for (int x = 0; x < WIDTH; x++) {
@@ -80,7 +80,8 @@ static int same_change(const struct gpu_change *a, const struct gpu_change *b)
     return a->id == b->id && a->slot == b->slot && a->kind == b->kind;
 }
 
-static int compare(const struct gpu_frame *a, const struct gpu_frame *b, int frame, struct err *err)
+static int selftest_compare(const struct gpu_frame *a, const struct gpu_frame *b, int frame,
+                            struct err *err)
 {
     const struct gpu_result *r = &a->result, *q = &b->result;
     const uint32_t pairs[][2] = {
@@ -116,12 +117,12 @@ int selftest_run(struct gpu *g, struct gpu *cpu, struct err *err)
     if (rc == 0)
         rc = open_side(&here, g, err);
     for (int i = 0; i < FRAMES && rc == 0; i++) {
-        draw(rgb, depth, i);
+        selftest_draw(rgb, depth, i);
         rc = run_side(&twin, rgb, depth, i, err);
         if (rc == 0)
             rc = run_side(&here, rgb, depth, i, err);
         if (rc == 0)
-            rc = compare(&here.f, &twin.f, i, err);
+            rc = selftest_compare(&here.f, &twin.f, i, err);
     }
     gpu_session_free(&here.s);
     gpu_session_free(&twin.s);

@@ -17,7 +17,7 @@ static void claim_box(struct session_cpu *s, const struct sensor_box *box, uint6
 }
 
 /* (S1)-(S3) */
-static void claim(struct session_cpu *s, const struct gpu_sensor *from)
+static void sensor_claim_pixel(struct session_cpu *s, const struct gpu_sensor *from)
 {
     const struct sensor_camera c = {from->K, from->lens, from->T_cs,   s->camera.K,
                                     s->w,    s->h,       from->inverse};
@@ -50,7 +50,7 @@ static float common_ratio(const struct session_cpu *s)
     return sensor_ratio(bins);
 }
 
-static void take(struct session_cpu *s, const struct gpu_sensor *from)
+static void sensor_take(struct session_cpu *s, const struct gpu_sensor *from)
 {
     int both = s->base.config.depth_source == GPU_DEPTH_BOTH;
     float ratio = both ? common_ratio(s) : 0.0f;
@@ -77,8 +77,8 @@ int sensor_cpu_run(struct gpu_item *item, struct err *err)
     (void)err;
     if (s->sensor_claims) {
         if (f->sensor.values)
-            claim(s, &f->sensor);
-        take(s, &f->sensor);
+            sensor_claim_pixel(s, &f->sensor);
+        sensor_take(s, &f->sensor);
     }
     depth_cpu_hide(s, f);
     return 0;

@@ -83,6 +83,7 @@ static void lay_out_views(struct session_cpu *s, struct arena *a,
     if (a->base) {
         views_lay_out(s->views, maps, c->net_w, c->net_h);
         sweep_cpu_lay_out(s->views, band);
+        gpu_session_params(&s->views->params, &views_params_stage, c);
     }
 }
 
@@ -99,11 +100,14 @@ static void lay_out_path(struct session_cpu *s, struct arena *a, const struct gp
     if (a->base) {
         track_lay_out(s->track, tracks, c->net_w, c->net_h);
         path_lay_out(s->path, path, t.n_slots);
+        gpu_session_params(&s->track->params, &track_params_stage, c);
+        s->path->params = s->track->params;
     }
 }
 
 /* A line without a map has the picture and its depth alone. Returns the bytes of all. */
-static size_t lay_out(struct session_cpu *s, uint8_t *base, const struct gpu_session_config *c)
+static size_t session_lay_out(struct session_cpu *s, uint8_t *base,
+                              const struct gpu_session_config *c)
 {
     struct arena a = {base, ALIGN, 0};
 
@@ -123,7 +127,7 @@ size_t session_cpu_bytes(const struct gpu_session_config *c)
 {
     struct session_cpu s;
 
-    return lay_out(&s, NULL, c) + sizeof s;
+    return session_lay_out(&s, NULL, c) + sizeof s;
 }
 
 int session_cpu_new(struct gpu_session **out, struct gpu *g, const struct gpu_session_config *c,
@@ -148,7 +152,7 @@ int session_cpu_new(struct gpu_session **out, struct gpu *g, const struct gpu_se
     s->h = c->net_h;
     s->n_pixels = (uint32_t)c->net_w * (uint32_t)c->net_h;
     s->next_id = 1;
-    s->arena_bytes = lay_out(s, base, c);
+    s->arena_bytes = session_lay_out(s, base, c);
     if (s->sensor_claims)
         memset(s->sensor_claims, 0xff, s->n_pixels * sizeof *s->sensor_claims);
     if (c->line->has_map && !c->fuse.cells)

@@ -9,7 +9,7 @@
 #include "gpu/mono/state.h"
 #include "gpu/track/path_record.h"
 
-static void describe(struct state_head *h, const struct session_cpu *s)
+static void session_state_describe(struct state_head *h, const struct session_cpu *s)
 {
     state_head_make(h, s->base.gpu->ops->name, &s->base.config);
     h->has_last = (uint32_t)s->has_last;
@@ -31,12 +31,12 @@ size_t session_cpu_state_bytes(struct gpu_session *base)
 {
     struct state_head h;
     struct state_layout l;
-    describe(&h, session_cpu_of(base));
+    session_state_describe(&h, session_cpu_of(base));
     state_layout_make(&l, &h);
     return l.bytes;
 }
 
-static void copy(uint8_t *to, const void *from, size_t n)
+static void session_state_copy(uint8_t *to, const void *from, size_t n)
 {
     if (n)
         memcpy(to, from, n);
@@ -45,12 +45,12 @@ static void copy(uint8_t *to, const void *from, size_t n)
 static void save_keyframes(const struct session_cpu *s, uint8_t *buf, const struct state_layout *l)
 {
     size_t k = s->n_keyframes, most = (size_t)s->base.config.fuse.max_keyframes;
-    copy(buf + l->worlds, s->worlds, k * sizeof *s->worlds);
-    copy(buf + l->keyframes, s->keyframes, k * sizeof *s->keyframes);
+    session_state_copy(buf + l->worlds, s->worlds, k * sizeof *s->worlds);
+    session_state_copy(buf + l->keyframes, s->keyframes, k * sizeof *s->keyframes);
     state_tidy_keyframes(buf + l->keyframes, k);
     for (size_t i = 0; i < k; i++) {
         uint32_t last = 0;
-        copy(buf + l->overlaps + i * k, s->overlaps + i * most, k);
+        session_state_copy(buf + l->overlaps + i * k, s->overlaps + i * most, k);
         if (s->table)
             continue;
         state_pack_cells(buf + l->maps + i * s->n_pixels * sizeof(uint32_t),
@@ -63,19 +63,21 @@ static void save_views(struct views *v, uint8_t *buf, const struct state_head *h
 {
     struct state_views_map maps[STATE_VIEWS_MAPS];
     state_views_maps(maps, v, h, l);
-    copy(buf + l->views_kept, v->kept, h->views_places * sizeof *v->kept);
+    session_state_copy(buf + l->views_kept, v->kept, h->views_places * sizeof *v->kept);
     for (int i = 0; i < STATE_VIEWS_MAPS; i++)
-        copy(buf + maps[i].at, maps[i].map, maps[i].bytes);
+        session_state_copy(buf + maps[i].at, maps[i].map, maps[i].bytes);
 }
 
 static void save_path(const struct session_cpu *s, uint8_t *buf, const struct state_layout *l)
 {
     size_t n = (size_t)s->track->n_slots;
     struct path_record r = path_record_of(s->track, s->path);
-    copy(buf + l->path_record, &r, sizeof r);
-    copy(buf + l->path_slots, s->track->slot, n * sizeof *s->track->slot);
-    copy(buf + l->path_pyramid, path_record_pyramid(s->track), s->track->pyramid_bytes);
-    copy(buf + l->path_landmarks, s->path->landmark, 2 * n * sizeof *s->path->landmark);
+    session_state_copy(buf + l->path_record, &r, sizeof r);
+    session_state_copy(buf + l->path_slots, s->track->slot, n * sizeof *s->track->slot);
+    session_state_copy(buf + l->path_pyramid, path_record_pyramid(s->track),
+                       s->track->pyramid_bytes);
+    session_state_copy(buf + l->path_landmarks, s->path->landmark,
+                       2 * n * sizeof *s->path->landmark);
 }
 
 int session_cpu_save(struct gpu_session *base, uint8_t *buf, size_t cap, size_t *len,
@@ -86,27 +88,27 @@ int session_cpu_save(struct gpu_session *base, uint8_t *buf, size_t cap, size_t 
     struct state_layout l;
     size_t n = s->n_slots;
 
-    describe(&h, s);
+    session_state_describe(&h, s);
     state_layout_make(&l, &h);
     if (l.bytes > cap)
         return err_set(err, ERR_LIMIT, "a state of %zu bytes does not fit %zu", l.bytes, cap);
     state_begin(buf, &h, &l);
-    copy(buf + l.place, s->place, n * sizeof *s->place);
-    copy(buf + l.stat, s->stat, n * sizeof *s->stat);
-    copy(buf + l.normals, s->normal, n * sizeof *s->normal);
-    copy(buf + l.out, s->out, n * sizeof *s->out);
-    copy(buf + l.id, s->id, n * sizeof *s->id);
-    copy(buf + l.unstable, s->unstable, s->n_unstable * sizeof *s->unstable);
-    copy(buf + l.free_slots, s->free_slots, s->n_free * sizeof *s->free_slots);
+    session_state_copy(buf + l.place, s->place, n * sizeof *s->place);
+    session_state_copy(buf + l.stat, s->stat, n * sizeof *s->stat);
+    session_state_copy(buf + l.normals, s->normal, n * sizeof *s->normal);
+    session_state_copy(buf + l.out, s->out, n * sizeof *s->out);
+    session_state_copy(buf + l.id, s->id, n * sizeof *s->id);
+    session_state_copy(buf + l.unstable, s->unstable, s->n_unstable * sizeof *s->unstable);
+    session_state_copy(buf + l.free_slots, s->free_slots, s->n_free * sizeof *s->free_slots);
     save_keyframes(s, buf, &l);
     if (s->table)
-        copy(buf + l.keys, s->key, n * sizeof *s->key);
+        session_state_copy(buf + l.keys, s->key, n * sizeof *s->key);
     if (s->views)
         save_views(s->views, buf, &h, &l);
     if (s->path)
         save_path(s, buf, &l);
     if (h.has_previous)
-        copy(buf + l.previous, s->pair, 3 * (size_t)s->n_pixels * sizeof *s->pair);
+        session_state_copy(buf + l.previous, s->pair, 3 * (size_t)s->n_pixels * sizeof *s->pair);
     *len = l.bytes;
     return 0;
 }
@@ -115,11 +117,11 @@ static void load_keyframes(struct session_cpu *s, const uint8_t *buf, const stru
 {
     size_t k = s->n_keyframes, most = (size_t)s->base.config.fuse.max_keyframes;
     if (l->worlds)
-        copy((uint8_t *)s->worlds, buf + l->worlds, k * sizeof *s->worlds);
-    copy((uint8_t *)s->keyframes, buf + l->keyframes, k * sizeof *s->keyframes);
+        session_state_copy((uint8_t *)s->worlds, buf + l->worlds, k * sizeof *s->worlds);
+    session_state_copy((uint8_t *)s->keyframes, buf + l->keyframes, k * sizeof *s->keyframes);
     for (size_t i = 0; i < k; i++) {
         uint32_t last = 0;
-        copy(s->overlaps + i * most, buf + l->overlaps + i * k, k);
+        session_state_copy(s->overlaps + i * most, buf + l->overlaps + i * k, k);
         if (s->table)
             continue;
         state_unpack_cells(s->maps + i * s->n_pixels,
@@ -136,7 +138,7 @@ static void load_views(struct views *v, const uint8_t *buf, const struct state_h
     state_views_maps(maps, v, h, l);
     state_views_kept(v->kept, buf, h, l);
     for (int i = 0; i < STATE_VIEWS_MAPS; i++)
-        copy(maps[i].map, buf + maps[i].at, maps[i].bytes);
+        session_state_copy(maps[i].map, buf + maps[i].at, maps[i].bytes);
 }
 
 static void load_path(struct session_cpu *s, const uint8_t *buf, const struct state_head *h,
@@ -145,9 +147,11 @@ static void load_path(struct session_cpu *s, const uint8_t *buf, const struct st
     size_t n = (size_t)s->track->n_slots;
     struct path_record r = path_record_get(buf + l->path_record, h->path);
     path_record_to(s->track, s->path, &r);
-    copy((uint8_t *)s->track->slot, buf + l->path_slots, n * sizeof *s->track->slot);
-    copy(path_record_pyramid(s->track), buf + l->path_pyramid, s->track->pyramid_bytes);
-    copy((uint8_t *)s->path->landmark, buf + l->path_landmarks, 2 * n * sizeof *s->path->landmark);
+    session_state_copy((uint8_t *)s->track->slot, buf + l->path_slots, n * sizeof *s->track->slot);
+    session_state_copy(path_record_pyramid(s->track), buf + l->path_pyramid,
+                       s->track->pyramid_bytes);
+    session_state_copy((uint8_t *)s->path->landmark, buf + l->path_landmarks,
+                       2 * n * sizeof *s->path->landmark);
 }
 
 static void take_counts(struct session_cpu *s, const struct state_head *h)
@@ -178,18 +182,20 @@ int session_cpu_load(struct gpu_session *base, const uint8_t *buf, size_t len, s
     if (rc)
         return rc;
     take_counts(s, &h);
-    copy((uint8_t *)s->place, buf + l.place, s->n_slots * sizeof *s->place);
-    copy((uint8_t *)s->stat, buf + l.stat, s->n_slots * sizeof *s->stat);
+    session_state_copy((uint8_t *)s->place, buf + l.place, s->n_slots * sizeof *s->place);
+    session_state_copy((uint8_t *)s->stat, buf + l.stat, s->n_slots * sizeof *s->stat);
     if (l.normals)
-        copy((uint8_t *)s->normal, buf + l.normals, s->n_slots * sizeof *s->normal);
-    copy((uint8_t *)s->out, buf + l.out, s->n_slots * sizeof *s->out);
-    copy((uint8_t *)s->id, buf + l.id, s->n_slots * sizeof *s->id);
-    copy((uint8_t *)s->unstable, buf + l.unstable, s->n_unstable * sizeof *s->unstable);
-    copy((uint8_t *)s->free_slots, buf + l.free_slots, s->n_free * sizeof *s->free_slots);
+        session_state_copy((uint8_t *)s->normal, buf + l.normals, s->n_slots * sizeof *s->normal);
+    session_state_copy((uint8_t *)s->out, buf + l.out, s->n_slots * sizeof *s->out);
+    session_state_copy((uint8_t *)s->id, buf + l.id, s->n_slots * sizeof *s->id);
+    session_state_copy((uint8_t *)s->unstable, buf + l.unstable,
+                       s->n_unstable * sizeof *s->unstable);
+    session_state_copy((uint8_t *)s->free_slots, buf + l.free_slots,
+                       s->n_free * sizeof *s->free_slots);
     memset(s->claims, 0xff, s->n_slots * sizeof *s->claims);
     load_keyframes(s, buf, &l);
     if (s->table) {
-        copy((uint8_t *)s->key, buf + l.keys, s->n_slots * sizeof *s->key);
+        session_state_copy((uint8_t *)s->key, buf + l.keys, s->n_slots * sizeof *s->key);
         cell_cpu_rebuild(s);
     }
     if (s->views)
@@ -197,6 +203,7 @@ int session_cpu_load(struct gpu_session *base, const uint8_t *buf, size_t len, s
     if (h.path)
         load_path(s, buf, &h, &l);
     if (h.has_previous)
-        copy((uint8_t *)s->pair, buf + l.previous, 3 * (size_t)s->n_pixels * sizeof *s->pair);
+        session_state_copy((uint8_t *)s->pair, buf + l.previous,
+                           3 * (size_t)s->n_pixels * sizeof *s->pair);
     return 0;
 }

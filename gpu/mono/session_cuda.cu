@@ -103,6 +103,7 @@ static void lay_out_views(struct session_dev *s, struct arena *a, struct views *
     take(a, &s->views, 1);
     take(a, &maps, views_lay_out(v, NULL, c->net_w, c->net_h));
     (void)views_lay_out(v, maps, c->net_w, c->net_h);
+    gpu_session_params(&v->params, &views_params_stage, c);
     if (c->views != GPU_VIEWS_REFINED)
         return;
     take(a, &terms, refine_cuda_lay_out(v, NULL));
@@ -120,13 +121,15 @@ static void lay_out_path(struct session_dev *s, struct arena *a, struct track *t
     (void)track_lay_out(t, tracks, c->net_w, c->net_h);
     take(a, &path, path_lay_out(p, NULL, t->n_slots));
     (void)path_lay_out(p, path, t->n_slots);
+    gpu_session_params(&t->params, &track_params_stage, c);
+    p->params = t->params;
 }
 
 /* Pieces of s, and where the copy of s itself goes: a line without a map has the picture and its
  * depth alone. Returns the bytes of all. */
-static size_t lay_out(struct session_dev *s, struct session_dev **dev, struct views *v,
-                      struct track *t, struct path *p, uint8_t *base,
-                      const struct gpu_session_config *c)
+static size_t session_lay_out(struct session_dev *s, struct session_dev **dev, struct views *v,
+                              struct track *t, struct path *p, uint8_t *base,
+                              const struct gpu_session_config *c)
 {
     struct arena a = {base, 0};
     take(&a, dev, 1);
@@ -148,7 +151,7 @@ size_t session_cuda_bytes(const struct gpu_session_config *c)
     struct views v;
     struct track t;
     struct path p;
-    return lay_out(&s, &dev, &v, &t, &p, NULL, c);
+    return session_lay_out(&s, &dev, &v, &t, &p, NULL, c);
 }
 
 static void set_constants(struct session_dev *s, const struct gpu_session_config *c)
@@ -194,8 +197,8 @@ static int pin(struct session_cuda *s, struct err *err)
 }
 
 /* Claims are unclaimed, all else is zero. */
-static int clear(struct session_cuda *s, const struct gpu_session_config *c, cudaStream_t stream,
-                 struct err *err)
+static int session_clear(struct session_cuda *s, const struct gpu_session_config *c,
+                         cudaStream_t stream, struct err *err)
 {
     size_t cells = c->fuse.cells ? 0 : (size_t)s->host.n_pixels * (size_t)c->fuse.n_covisible;
     int rc = 0;
@@ -240,11 +243,12 @@ int session_cuda_new(struct session_cuda **out, struct gpu *g, struct memory_cud
     s->arena_bytes = session_cuda_bytes(c);
     rc = memory_cuda_get(memory, MEMORY_CUDA_DEVICE, &s->arena, s->arena_bytes, err);
     if (rc == 0) {
-        (void)lay_out(&s->host, &s->dev, &s->views, &s->track, &s->path, (uint8_t *)s->arena, c);
+        (void)session_lay_out(&s->host, &s->dev, &s->views, &s->track, &s->path,
+                              (uint8_t *)s->arena, c);
         rc = pin(s, err);
     }
     if (rc == 0)
-        rc = clear(s, c, stream, err);
+        rc = session_clear(s, c, stream, err);
     if (rc)
         session_cuda_free(&s);
     *out = s;

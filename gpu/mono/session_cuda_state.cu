@@ -14,8 +14,8 @@
 #include <string.h>
 
 /* Enqueues a copy between the device and the host. */
-static int copy(void *to, const void *from, size_t n, enum cudaMemcpyKind kind, cudaStream_t stream,
-                struct err *err)
+static int session_state_copy(void *to, const void *from, size_t n, enum cudaMemcpyKind kind,
+                              cudaStream_t stream, struct err *err)
 {
     int rc = 0;
     if (n)
@@ -26,15 +26,15 @@ out:
 
 static int down(void *to, const void *from, size_t n, cudaStream_t stream, struct err *err)
 {
-    return copy(to, from, n, cudaMemcpyDeviceToHost, stream, err);
+    return session_state_copy(to, from, n, cudaMemcpyDeviceToHost, stream, err);
 }
 
 static int up(void *to, const void *from, size_t n, cudaStream_t stream, struct err *err)
 {
-    return copy(to, from, n, cudaMemcpyHostToDevice, stream, err);
+    return session_state_copy(to, from, n, cudaMemcpyHostToDevice, stream, err);
 }
 
-static int finish(cudaStream_t stream, struct err *err)
+static int session_state_finish(cudaStream_t stream, struct err *err)
 {
     int rc = 0;
     CU_TRY(cudaStreamSynchronize(stream));
@@ -49,14 +49,15 @@ static size_t piece(const struct session_cuda *s, size_t left)
     return left < most ? left : most;
 }
 
-static int describe(struct state_head *h, struct session_dev *d, struct views *v,
-                    const struct session_cuda *s, cudaStream_t stream, struct err *err)
+static int session_state_describe(struct state_head *h, struct session_dev *d, struct views *v,
+                                  const struct session_cuda *s, cudaStream_t stream,
+                                  struct err *err)
 {
     int rc = down(d, s->dev, sizeof *d, stream, err);
     if (rc == 0 && s->host.views)
         rc = down(v, s->host.views, sizeof *v, stream, err);
     if (rc == 0)
-        rc = finish(stream, err);
+        rc = session_state_finish(stream, err);
     if (rc)
         return rc;
     state_head_make(h, "cuda", &s->base.config);
@@ -82,7 +83,7 @@ size_t session_cuda_state_bytes(const struct session_cuda *s, cudaStream_t strea
     struct views v;
     struct state_head h;
     struct state_layout l;
-    if (describe(&h, &d, &v, s, stream, NULL))
+    if (session_state_describe(&h, &d, &v, s, stream, NULL))
         return 0;
     state_layout_make(&l, &h);
     return l.bytes;
@@ -111,8 +112,8 @@ static int copy_points(uint8_t *buf, const struct state_layout *l, const struct 
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays && rc == 0; i++) {
         uint8_t *host = buf + arrays[i].at;
         rc = kind == cudaMemcpyDeviceToHost
-                 ? copy(host, arrays[i].dev, arrays[i].bytes, kind, stream, err)
-                 : copy(arrays[i].dev, host, arrays[i].bytes, kind, stream, err);
+                 ? session_state_copy(host, arrays[i].dev, arrays[i].bytes, kind, stream, err)
+                 : session_state_copy(arrays[i].dev, host, arrays[i].bytes, kind, stream, err);
     }
     return rc;
 }
@@ -128,8 +129,8 @@ static int copy_views(uint8_t *buf, const struct state_head *h, const struct sta
     for (int i = 0; i < STATE_VIEWS_MAPS && rc == 0; i++) {
         uint8_t *host = buf + maps[i].at;
         rc = kind == cudaMemcpyDeviceToHost
-                 ? copy(host, maps[i].map, maps[i].bytes, kind, stream, err)
-                 : copy(maps[i].map, host, maps[i].bytes, kind, stream, err);
+                 ? session_state_copy(host, maps[i].map, maps[i].bytes, kind, stream, err)
+                 : session_state_copy(maps[i].map, host, maps[i].bytes, kind, stream, err);
     }
     return rc;
 }
@@ -146,7 +147,7 @@ static int save_map(const struct session_cuda *s, uint8_t *to, const struct map_
         m = piece(s, n - at);
         rc = down(s->depth_out, map + at, m * sizeof *map, stream, err);
         if (rc == 0)
-            rc = finish(stream, err);
+            rc = session_state_finish(stream, err);
         if (rc == 0)
             state_pack_cells(to + at * sizeof(uint32_t), (const struct map_cell *)s->depth_out, m,
                              place, &last);
@@ -163,7 +164,7 @@ static int save_keyframes(const struct session_cuda *s, uint8_t *buf, const stru
         CU_TRY(cudaMemcpy2DAsync(buf + l->overlaps, k, d->overlaps, (size_t)d->fuse.max_keyframes,
                                  k, k, cudaMemcpyDeviceToHost, stream));
     if (rc == 0)
-        rc = finish(stream, err); /* places and keyframes are read below */
+        rc = session_state_finish(stream, err); /* places and keyframes are read below */
     if (rc == 0)
         state_tidy_keyframes(buf + l->keyframes, k);
     for (size_t i = 0; i < k && rc == 0 && !d->table; i++)
@@ -178,7 +179,7 @@ static int save_views(uint8_t *buf, const struct state_head *h, const struct sta
 {
     int rc = copy_views(buf, h, l, v, cudaMemcpyDeviceToHost, stream, err);
     memcpy(buf + l->views_kept, v->kept, h->views_places * sizeof *v->kept);
-    return rc ? rc : finish(stream, err);
+    return rc ? rc : session_state_finish(stream, err);
 }
 
 /* Their arrays, saved or loaded: t and p are the device's records. */
@@ -197,8 +198,8 @@ static int copy_path(uint8_t *buf, const struct state_layout *l, const struct tr
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays && rc == 0; i++) {
         uint8_t *host = buf + arrays[i].at;
         rc = kind == cudaMemcpyDeviceToHost
-                 ? copy(host, arrays[i].dev, arrays[i].bytes, kind, stream, err)
-                 : copy(arrays[i].dev, host, arrays[i].bytes, kind, stream, err);
+                 ? session_state_copy(host, arrays[i].dev, arrays[i].bytes, kind, stream, err)
+                 : session_state_copy(arrays[i].dev, host, arrays[i].bytes, kind, stream, err);
     }
     return rc;
 }
@@ -213,13 +214,13 @@ static int save_path(const struct session_cuda *s, uint8_t *buf, const struct st
     if (rc == 0)
         rc = down(&p, s->host.path, sizeof p, stream, err);
     if (rc == 0)
-        rc = finish(stream, err);
+        rc = session_state_finish(stream, err);
     if (rc)
         return rc;
     r = path_record_of(&t, &p);
     memcpy(buf + l->path_record, &r, sizeof r);
     rc = copy_path(buf, l, &t, &p, cudaMemcpyDeviceToHost, stream, err);
-    return rc ? rc : finish(stream, err);
+    return rc ? rc : session_state_finish(stream, err);
 }
 
 static int load_path(const struct session_cuda *s, const uint8_t *buf, const struct state_head *h,
@@ -235,7 +236,7 @@ static int load_path(const struct session_cuda *s, const uint8_t *buf, const str
         rc = up(s->host.track, &t, sizeof t, stream, err);
     if (rc == 0)
         rc = up(s->host.path, &p, sizeof p, stream, err);
-    return rc ? rc : finish(stream, err);
+    return rc ? rc : session_state_finish(stream, err);
 }
 
 static int save_previous(const struct session_cuda *s, uint8_t *to, const struct session_dev *d,
@@ -248,7 +249,7 @@ static int save_previous(const struct session_cuda *s, uint8_t *to, const struct
         m = piece(s, n - at);
         rc = down(s->depth_out, d->previous + 4 * at, m * 4 * sizeof *from, stream, err);
         if (rc == 0)
-            rc = finish(stream, err);
+            rc = session_state_finish(stream, err);
         for (size_t i = 0; i < m && rc == 0; i++)
             for (size_t ch = 0; ch < 3; ch++) {
                 float v = __half2float(from[4 * i + ch]);
@@ -265,7 +266,7 @@ int session_cuda_save(const struct session_cuda *s, uint8_t *buf, size_t cap, si
     struct state_head h;
     struct state_layout l;
     struct views v;
-    int rc = describe(&h, &d, &v, s, stream, err);
+    int rc = session_state_describe(&h, &d, &v, s, stream, err);
 
     if (rc)
         return rc;
@@ -301,7 +302,7 @@ static int load_map(const struct session_cuda *s, struct map_cell *map, const ui
                            &last);
         rc = up(map + at, s->depth_out, m * sizeof *map, stream, err);
         if (rc == 0)
-            rc = finish(stream, err);
+            rc = session_state_finish(stream, err);
     }
     return rc;
 }
@@ -339,7 +340,7 @@ static int load_previous(const struct session_cuda *s, const struct session_dev 
         }
         rc = up(d->previous + 4 * at, to, m * 4 * sizeof *to, stream, err);
         if (rc == 0)
-            rc = finish(stream, err);
+            rc = session_state_finish(stream, err);
     }
     return rc;
 }
@@ -377,7 +378,7 @@ int session_cuda_load(struct session_cuda *s, const uint8_t *buf, size_t len, cu
     struct state_head h;
     struct state_layout l;
     struct views v;
-    int rc = describe(&h, &d, &v, s, stream, err);
+    int rc = session_state_describe(&h, &d, &v, s, stream, err);
 
     if (rc == 0 && (d.frame || d.n_slots))
         rc = err_set(err, ERR_STATE, "a state is loaded into a new session alone");
@@ -399,6 +400,6 @@ int session_cuda_load(struct session_cuda *s, const uint8_t *buf, size_t len, cu
     if (rc == 0)
         rc = up(s->dev, &d, sizeof d, stream, err);
     if (rc == 0)
-        rc = finish(stream, err);
+        rc = session_state_finish(stream, err);
     return rc;
 }

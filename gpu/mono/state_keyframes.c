@@ -28,7 +28,7 @@ AT(keyframe, grid.p, 120);
 AT(keyframe, grid.valid, 696);
 AT(keyframe, frame, 744);
 
-static size_t lay(struct state_layout *l, const struct state_head *h, size_t at)
+static size_t state_keyframes_lay(struct state_layout *l, const struct state_head *h, size_t at)
 {
     size_t n = h->n_keyframes, end = at + HEAD_BYTES;
 
@@ -38,8 +38,8 @@ static size_t lay(struct state_layout *l, const struct state_head *h, size_t at)
     return end;
 }
 
-static void put(uint8_t *buf, struct bytes_writer *head, const struct state_head *h,
-                const struct state_layout *l)
+static void state_keyframes_put(uint8_t *buf, struct bytes_writer *head, const struct state_head *h,
+                                const struct state_layout *l)
 {
     state_gap(buf, l->overlaps);
     state_gap(buf, l->maps);
@@ -48,7 +48,7 @@ static void put(uint8_t *buf, struct bytes_writer *head, const struct state_head
         bytes_put_u32(head, 0);
 }
 
-static void get(struct state_head *h, struct bytes_reader *head, unsigned version)
+static void state_keyframes_get(struct state_head *h, struct bytes_reader *head, unsigned version)
 {
     (void)version;
     h->n_keyframes = bytes_get_u32(head);
@@ -151,13 +151,18 @@ static int check_maps(const struct state_head *h, const struct state_layout *l, 
     return 0;
 }
 
-static int check(const struct state_head *h, const struct state_layout *l, const uint8_t *buf,
-                 struct err *err)
+static int state_keyframes_check(const struct state_head *h, const struct state_layout *l,
+                                 const uint8_t *buf, struct err *err)
 {
     int rc = check_keyframes(h, l, buf, err);
 
     return rc || h->cells ? rc : check_maps(h, l, buf, err);
 }
 
-const struct state_part state_keyframes = {
-    SECTION_TAG('G', 'K', 'E', 'Y'), 1, NULL, lay, put, get, check};
+const struct state_part state_keyframes = {SECTION_TAG('G', 'K', 'E', 'Y'),
+                                           1,
+                                           NULL,
+                                           state_keyframes_lay,
+                                           state_keyframes_put,
+                                           state_keyframes_get,
+                                           state_keyframes_check};

@@ -33,7 +33,7 @@ AT(point_out, p_q, 0);
 AT(point_out, rgb, 12);
 AT(point_out, confidence, 15);
 
-static size_t lay(struct state_layout *l, const struct state_head *h, size_t at)
+static size_t state_model_lay(struct state_layout *l, const struct state_head *h, size_t at)
 {
     size_t n = h->n_slots, end = at + HEAD_BYTES;
 
@@ -46,8 +46,8 @@ static size_t lay(struct state_layout *l, const struct state_head *h, size_t at)
     return end;
 }
 
-static void put(uint8_t *buf, struct bytes_writer *head, const struct state_head *h,
-                const struct state_layout *l)
+static void state_model_put(uint8_t *buf, struct bytes_writer *head, const struct state_head *h,
+                            const struct state_layout *l)
 {
     state_gap(buf, l->unstable);
     state_gap(buf, l->free_slots);
@@ -60,7 +60,7 @@ static void put(uint8_t *buf, struct bytes_writer *head, const struct state_head
     bytes_put_u64(head, h->next_id);
 }
 
-static void get(struct state_head *h, struct bytes_reader *head, unsigned version)
+static void state_model_get(struct state_head *h, struct bytes_reader *head, unsigned version)
 {
     (void)version;
     h->n_slots = bytes_get_u32(head);
@@ -128,8 +128,8 @@ static int check_rest(const uint8_t *states, const struct state_head *h, struct 
     return n == h->n_stable ? 0 : err_set(err, ERR_INPUT, "a slot is in no list");
 }
 
-static int check(const struct state_head *h, const struct state_layout *l, const uint8_t *buf,
-                 struct err *err)
+static int state_model_check(const struct state_head *h, const struct state_layout *l,
+                             const uint8_t *buf, struct err *err)
 {
     uint8_t *states = malloc((size_t)h->n_slots + 1);
     int rc;
@@ -146,5 +146,10 @@ static int check(const struct state_head *h, const struct state_layout *l, const
     return rc;
 }
 
-const struct state_part state_model = {
-    SECTION_TAG('G', 'M', 'O', 'D'), 2, NULL, lay, put, get, check};
+const struct state_part state_model = {SECTION_TAG('G', 'M', 'O', 'D'),
+                                       2,
+                                       NULL,
+                                       state_model_lay,
+                                       state_model_put,
+                                       state_model_get,
+                                       state_model_check};

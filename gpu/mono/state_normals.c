@@ -11,18 +11,18 @@
 _Static_assert(sizeof(struct point_normal) == 8 && offsetof(struct point_normal, code) == 6,
                "records without padding");
 
-static int wanted(const struct state_head *h)
+static int state_normals_wanted(const struct state_head *h)
 {
     return h->normals != 0;
 }
 
-static size_t lay(struct state_layout *l, const struct state_head *h, size_t at)
+static size_t state_normals_lay(struct state_layout *l, const struct state_head *h, size_t at)
 {
     l->normals = state_take(&at, h->n_slots * sizeof(struct point_normal));
     return at;
 }
 
-static void get(struct state_head *h, struct bytes_reader *head, unsigned version)
+static void state_normals_get(struct state_head *h, struct bytes_reader *head, unsigned version)
 {
     (void)version;
     (void)head;
@@ -30,8 +30,8 @@ static void get(struct state_head *h, struct bytes_reader *head, unsigned versio
 }
 
 /* Any mean is one; codes are what keys have room for. */
-static int check(const struct state_head *h, const struct state_layout *l, const uint8_t *buf,
-                 struct err *err)
+static int state_normals_check(const struct state_head *h, const struct state_layout *l,
+                               const uint8_t *buf, struct err *err)
 {
     for (size_t i = 0; i < h->n_slots; i++) {
         struct point_normal n;
@@ -42,5 +42,10 @@ static int check(const struct state_head *h, const struct state_layout *l, const
     return 0;
 }
 
-const struct state_part state_normals = {
-    SECTION_TAG('G', 'N', 'O', 'R'), 1, wanted, lay, NULL, get, check};
+const struct state_part state_normals = {SECTION_TAG('G', 'N', 'O', 'R'),
+                                         1,
+                                         state_normals_wanted,
+                                         state_normals_lay,
+                                         NULL,
+                                         state_normals_get,
+                                         state_normals_check};

@@ -7,12 +7,12 @@
 
 #include "gpu/track/path_record.h"
 
-static int wanted(const struct state_head *h)
+static int state_path_wanted(const struct state_head *h)
 {
     return h->path != 0;
 }
 
-static size_t lay(struct state_layout *l, const struct state_head *h, size_t at)
+static size_t state_path_lay(struct state_layout *l, const struct state_head *h, size_t at)
 {
     struct track like;
 
@@ -24,8 +24,8 @@ static size_t lay(struct state_layout *l, const struct state_head *h, size_t at)
     return at;
 }
 
-static void put(uint8_t *buf, struct bytes_writer *head, const struct state_head *h,
-                const struct state_layout *l)
+static void state_path_put(uint8_t *buf, struct bytes_writer *head, const struct state_head *h,
+                           const struct state_layout *l)
 {
     (void)head;
     (void)h;
@@ -33,14 +33,14 @@ static void put(uint8_t *buf, struct bytes_writer *head, const struct state_head
     state_gap(buf, l->path_landmarks);
 }
 
-static void get(struct state_head *h, struct bytes_reader *head, unsigned version)
+static void state_path_get(struct state_head *h, struct bytes_reader *head, unsigned version)
 {
     (void)head;
     h->path = version;
 }
 
-static int check(const struct state_head *h, const struct state_layout *l, const uint8_t *buf,
-                 struct err *err)
+static int state_path_check(const struct state_head *h, const struct state_layout *l,
+                            const uint8_t *buf, struct err *err)
 {
     struct path_record r;
     struct track like;
@@ -52,5 +52,10 @@ static int check(const struct state_head *h, const struct state_layout *l, const
     return 0;
 }
 
-const struct state_part state_path = {
-    SECTION_TAG('G', 'P', 'T', 'H'), PATH_RECORD_VERSION, wanted, lay, put, get, check};
+const struct state_part state_path = {SECTION_TAG('G', 'P', 'T', 'H'),
+                                      PATH_RECORD_VERSION,
+                                      state_path_wanted,
+                                      state_path_lay,
+                                      state_path_put,
+                                      state_path_get,
+                                      state_path_check};

@@ -14,7 +14,7 @@
  */
 #include "gpu/mono/state_internal.h"
 
-#include "gpu/views/tell_point.h"
+#include "gpu/views/pose_check_point.h"
 
 #define V1_HEAD_BYTES 32
 #define V1_KEPT_BYTES 140
@@ -85,7 +85,7 @@ void state_views_kept(struct views_kept *to, const uint8_t *buf, const struct st
     }
 }
 
-static int wanted(const struct state_head *h)
+static int state_views_wanted(const struct state_head *h)
 {
     return h->views != 0;
 }
@@ -105,7 +105,7 @@ static size_t lay_kept(struct state_layout *l, const struct state_head *h, size_
     return at;
 }
 
-static size_t lay(struct state_layout *l, const struct state_head *h, size_t at)
+static size_t state_views_lay(struct state_layout *l, const struct state_head *h, size_t at)
 {
     size_t n = h->views_places;
 
@@ -119,8 +119,8 @@ static size_t lay(struct state_layout *l, const struct state_head *h, size_t at)
     return lay_kept(l, h, n, at);
 }
 
-static void put(uint8_t *buf, struct bytes_writer *head, const struct state_head *h,
-                const struct state_layout *l)
+static void state_views_put(uint8_t *buf, struct bytes_writer *head, const struct state_head *h,
+                            const struct state_layout *l)
 {
     uint32_t words[STRAND_WORDS];
 
@@ -147,7 +147,7 @@ static void put(uint8_t *buf, struct bytes_writer *head, const struct state_head
         bytes_put_u32(head, 0);
 }
 
-static void get(struct state_head *h, struct bytes_reader *head, unsigned version)
+static void state_views_get(struct state_head *h, struct bytes_reader *head, unsigned version)
 {
     uint32_t words[STRAND_WORDS], second;
 
@@ -180,7 +180,7 @@ static int strand_valid(const struct views_strand *s, const struct state_head *h
 
 static int length_valid(const struct views_length *l)
 {
-    return l->n <= TELL_FRAMES && l->mean >= -LENGTH_MOST && l->mean <= LENGTH_MOST;
+    return l->n <= VIEWS_LENGTH_FRAMES && l->mean >= -LENGTH_MOST && l->mean <= LENGTH_MOST;
 }
 
 /* A free place; or a keyframe that its strand has taken on a walk, seen by a camera. */
@@ -201,8 +201,8 @@ static int kept_valid(const struct views_kept *k, const struct state_head *h)
            k->camera.K.fx >= 1e-3f && k->camera.K.fy >= 1e-3f;
 }
 
-static int check(const struct state_head *h, const struct state_layout *l, const uint8_t *buf,
-                 struct err *err)
+static int state_views_check(const struct state_head *h, const struct state_layout *l,
+                             const uint8_t *buf, struct err *err)
 {
     struct views_kept kept[VIEWS_KEPT];
 
@@ -223,5 +223,10 @@ static int check(const struct state_head *h, const struct state_layout *l, const
     return 0;
 }
 
-const struct state_part state_views = {
-    SECTION_TAG('G', 'V', 'I', 'E'), 5, wanted, lay, put, get, check};
+const struct state_part state_views = {SECTION_TAG('G', 'V', 'I', 'E'),
+                                       5,
+                                       state_views_wanted,
+                                       state_views_lay,
+                                       state_views_put,
+                                       state_views_get,
+                                       state_views_check};

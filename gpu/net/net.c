@@ -1,3 +1,4 @@
+#include "gpu/net/net_graph.h"
 #include "gpu/net/net_onnx.h"
 
 #include <errno.h>

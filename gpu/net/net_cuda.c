@@ -31,7 +31,8 @@ struct net_cuda {
 /* ---------------------------------------------------------------------------------- memory */
 
 /* Device memory, zeroed and counted. A size of zero asks the driver for nothing. */
-static int get(struct net_cuda *p, void **at, size_t bytes, cudaStream_t stream, struct err *err)
+static int net_get(struct net_cuda *p, void **at, size_t bytes, cudaStream_t stream,
+                   struct err *err)
 {
     int rc = 0;
     if (!bytes)
@@ -50,10 +51,11 @@ static int get_all(struct net_cuda *p, cudaStream_t stream, struct err *err)
     int rc;
     for (int i = 0; i < 4; i++)
         out *= (size_t)p->g->tensors[p->g->output].d[i];
-    if ((rc = get(p, (void **)&p->input, n * plan->places[p->g->input].span.bytes, stream, err)) ||
-        (rc = get(p, (void **)&p->output, out, stream, err)) ||
-        (rc = get(p, (void **)&p->arena, n * plan->arena_bytes, stream, err)) ||
-        (rc = get(p, (void **)&p->tables, plan->table_bytes, stream, err)))
+    if ((rc = net_get(p, (void **)&p->input, n * plan->places[p->g->input].span.bytes, stream,
+                      err)) ||
+        (rc = net_get(p, (void **)&p->output, out, stream, err)) ||
+        (rc = net_get(p, (void **)&p->arena, n * plan->arena_bytes, stream, err)) ||
+        (rc = net_get(p, (void **)&p->tables, plan->table_bytes, stream, err)))
         goto out;
     if (plan->table_bytes)
         CU_TRY(cudaMemcpyAsync(p->tables, plan->tables, plan->table_bytes, cudaMemcpyHostToDevice,
@@ -64,7 +66,7 @@ out:
     return rc;
 }
 
-static __half *place_of(const struct net_cuda *p, int place)
+static __half *net_place_of(const struct net_cuda *p, int place)
 {
     if (place == p->g->input)
         return p->input;
@@ -73,8 +75,8 @@ static __half *place_of(const struct net_cuda *p, int place)
 
 /* ---------------------------------------------------------------------------------- convolution */
 
-static void describe(const struct net_cuda *p, const struct net_cuda_job *j,
-                     struct net_cuda_conv *c)
+static void net_describe(const struct net_cuda *p, const struct net_cuda_job *j,
+                         struct net_cuda_conv *c)
 {
     const struct net_step *s = j->step;
     const int *in = p->g->tensors[s->src[0]].d, *out = p->g->tensors[s->dst].d;
@@ -106,9 +108,9 @@ static void conv_args(const struct net_cuda *p, const struct net_cuda_job *j,
 {
     *a = (struct net_cuda_conv_args){.scratch = p->scratch, .counters = p->counters};
     for (int k = 0; k < j->n_src; k++)
-        a->src[k] = place_of(p, j->src[k]);
-    a->residual = j->residual >= 0 ? place_of(p, j->residual) : NULL;
-    a->out = j->dst >= 0 ? (void *)place_of(p, j->dst) : (void *)p->output;
+        a->src[k] = net_place_of(p, j->src[k]);
+    a->residual = j->residual >= 0 ? net_place_of(p, j->residual) : NULL;
+    a->out = j->dst >= 0 ? (void *)net_place_of(p, j->dst) : (void *)p->output;
 }
 
 /* net_cuda_conv.cu does not know the node that it refuses; we add its name. */
@@ -131,7 +133,7 @@ static int make_conv(struct net_cuda *p, const struct net_cuda_job *j, cudaStrea
     int rc;
     if (!w)
         return err_set(err, ERR_MEMORY, "no memory for weights");
-    describe(p, j, &c);
+    net_describe(p, j, &c);
     rc = net_graph_weight(p->g, j->step, w, count, err);
     if (!rc)
         rc = net_cuda_conv_new(&p->convs[p->n_convs], &c, w, j->step->bias,
@@ -160,8 +162,8 @@ static int make_convs(struct net_cuda *p, cudaStream_t stream, struct err *err)
             net_cuda_conv_scratch(p->convs[p->n_convs - 1], items_of(p, &p->plan->jobs[i], n),
                                   &scratch, &counters);
     }
-    if ((rc = get(p, (void **)&p->scratch, scratch, stream, err)) ||
-        (rc = get(p, (void **)&p->counters, counters, stream, err)))
+    if ((rc = net_get(p, (void **)&p->scratch, scratch, stream, err)) ||
+        (rc = net_get(p, (void **)&p->counters, counters, stream, err)))
         goto out;
     for (int i = 0; i < p->plan->n_jobs; i++)
         if (p->plan->jobs[i].kind == NET_CUDA_CONV)
@@ -199,7 +201,7 @@ static int choose_tiles(struct net_cuda *p, const struct net_cuda_config *config
 
 static struct net_cuda_view view_of(const struct net_cuda *p, int place)
 {
-    struct net_cuda_view v = {.p = place_of(p, place), .pitch = p->plan->places[place].pitch};
+    struct net_cuda_view v = {.p = net_place_of(p, place), .pitch = p->plan->places[place].pitch};
     memcpy(v.d, net_cuda_plan_dims(p->plan, place), sizeof v.d);
     return v;
 }

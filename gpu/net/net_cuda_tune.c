@@ -184,8 +184,8 @@ static int layer_measure(struct net_cuda_tile *best, const struct net_cuda_tune_
     return rc;
 }
 
-static int measure(struct net_cuda_tile *tiles, const struct net_cuda_tune_layer *layers,
-                   int n_layers, int n_sizes, cudaStream_t stream, struct err *err)
+static int net_tune_measure(struct net_cuda_tile *tiles, const struct net_cuda_tune_layer *layers,
+                            int n_layers, int n_sizes, cudaStream_t stream, struct err *err)
 {
     cudaEvent_t event[2] = {NULL, NULL};
     int rc;
@@ -231,7 +231,7 @@ int net_cuda_tune_run(struct net_cuda_tile *tiles, const struct net_cuda_tune_la
     if (file_read(tiles, path, &key, layers))
         return 0;
     net_cuda_tune_rule(tiles, layers, n_layers, n_sizes);
-    rc = measure(tiles, layers, n_layers, n_sizes, stream, err);
+    rc = net_tune_measure(tiles, layers, n_layers, n_sizes, stream, err);
     if (!rc)
         file_write(path, &key, tiles);
     return rc;

@@ -49,7 +49,7 @@ static int bind(struct net_dnnl *p, struct err *err)
         if (j->scratch)
             st = dnnl_memory_set_data_handle(j->scratch, p->scratch);
     }
-    return st ? net_dnnl_prim_fail(err, NULL, "the plan's memory", st) : 0;
+    return st ? net_dnnl_emit_fail(err, NULL, "the plan's memory", st) : 0;
 }
 
 int net_dnnl_new(struct net_dnnl **out, const struct net *net, int n, int h, int w,
@@ -71,7 +71,7 @@ int net_dnnl_new(struct net_dnnl **out, const struct net *net, int n, int h, int
     if (!st)
         st = dnnl_stream_create(&p->stream, p->engine, dnnl_stream_default_flags);
     if (st) {
-        rc = net_dnnl_prim_fail(err, NULL, "an engine", st);
+        rc = net_dnnl_emit_fail(err, NULL, "an engine", st);
         goto fail;
     }
     p->block = probe_block(p);
@@ -138,7 +138,7 @@ int net_dnnl_run(struct net_dnnl *p, const float *in, float *out, struct err *er
     }
     if (!st)
         st = dnnl_stream_wait(p->stream);
-    return st ? net_dnnl_prim_fail(err, NULL, "to run", st) : 0;
+    return st ? net_dnnl_emit_fail(err, NULL, "to run", st) : 0;
 }
 
 size_t net_dnnl_bytes(const struct net_dnnl *p)

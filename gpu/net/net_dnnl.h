@@ -86,35 +86,42 @@ struct net_dnnl {
     size_t arena_bytes, scratch_bytes, blob_bytes;
 };
 
-/* net_dnnl_plan.c: stores, jobs, places in the arena */
+/* net_dnnl_plan.c: the order of jobs, places in the arena */
 MUST_CHECK int net_dnnl_plan(struct net_dnnl *p, struct err *err);
 MUST_CHECK int net_dnnl_plan_arena(struct net_dnnl *p, struct err *err);
+
+/* net_dnnl_emit.c: stores and jobs */
 /* A store for these dimensions; part of `root` at `root_at` bytes if root >= 0. Returns index or
  * code. */
-int net_dnnl_plan_store(struct net_dnnl *p, const dnnl_memory_desc_t *md, int root, size_t root_at,
+int net_dnnl_emit_store(struct net_dnnl *p, const dnnl_memory_desc_t *md, int root, size_t root_at,
                         struct err *err);
-MUST_CHECK int net_dnnl_plan_md(const int d[4], enum layout layout, dnnl_memory_desc_t *md,
+MUST_CHECK int net_dnnl_emit_md(const int d[4], enum layout layout, dnnl_memory_desc_t *md,
                                 struct err *err);
 /* The tensor in this layout: its store, a copy made before, or a new copy. Returns index or
  * code. */
-int net_dnnl_plan_get(struct net_dnnl *p, int tensor, const dnnl_memory_desc_t *md,
+int net_dnnl_emit_get(struct net_dnnl *p, int tensor, const dnnl_memory_desc_t *md,
                       struct err *err);
 /* The tensor in a plain or blocked layout (plain: plain alone) with a place in the arena. Returns
  * index or code. */
-int net_dnnl_plan_own(struct net_dnnl *p, int tensor, int plain, struct err *err);
+int net_dnnl_emit_own(struct net_dnnl *p, int tensor, int plain, struct err *err);
 /* Out: *store: the store that the tensor's writer should write to, because the tensor is a part of
  * a concat or may overwrite a residual; -1: any store will do. */
-MUST_CHECK int net_dnnl_plan_wanted(struct net_dnnl *p, int tensor, int *store, struct err *err);
+MUST_CHECK int net_dnnl_emit_wanted(struct net_dnnl *p, int tensor, int *store, struct err *err);
 /* Gives the tensor a store of the layout that its writer chose: the wanted one if that has it, else
  * a new one. Returns index or code. */
-int net_dnnl_plan_put(struct net_dnnl *p, int tensor, int wanted, const dnnl_memory_desc_t *md,
+int net_dnnl_emit_put(struct net_dnnl *p, int tensor, int wanted, const dnnl_memory_desc_t *md,
                       struct err *err);
-MUST_CHECK int net_dnnl_plan_loop(struct net_dnnl *p, const struct net_dnnl_loop *l, int from,
+MUST_CHECK int net_dnnl_emit_loop(struct net_dnnl *p, const struct net_dnnl_loop *l, int from,
                                   int to, struct err *err);
-MUST_CHECK int net_dnnl_plan_copy(struct net_dnnl *p, int from, int to, struct err *err);
-struct job *net_dnnl_plan_job(struct net_dnnl *p, const struct net_step *s, struct err *err);
+MUST_CHECK int net_dnnl_emit_copy(struct net_dnnl *p, int from, int to, struct err *err);
+struct job *net_dnnl_emit_job(struct net_dnnl *p, const struct net_step *s, struct err *err);
 /* One of store and blob is -1; both are for the scratchpad. A job has room for all it can have. */
-void net_dnnl_plan_arg(struct net_dnnl *p, struct job *j, int arg, int store, int blob);
+void net_dnnl_emit_arg(struct net_dnnl *p, struct job *j, int arg, int store, int blob);
+int net_dnnl_emit_fail(struct err *err, const struct net_step *s, const char *what,
+                       dnnl_status_t status);
+/* Finishes a job from a primitive descriptor, which is destroyed. */
+MUST_CHECK int net_dnnl_emit_finish(struct net_dnnl *p, struct job *j, dnnl_primitive_desc_t pd,
+                                    struct err *err);
 
 /* net_dnnl_prim.c: a step to a primitive; net_dnnl_move.c: a step to copies and loops */
 MUST_CHECK int net_dnnl_prim(struct net_dnnl *p, const struct net_step *s, struct err *err);
@@ -122,10 +129,5 @@ MUST_CHECK int net_dnnl_move(struct net_dnnl *p, const struct net_step *s, struc
 /* A resize by whole factors, which oneDNN has. */
 MUST_CHECK int net_dnnl_prim_resample(struct net_dnnl *p, const struct net_step *s,
                                       struct err *err);
-int net_dnnl_prim_fail(struct err *err, const struct net_step *s, const char *what,
-                       dnnl_status_t status);
-/* Finishes a job from a primitive descriptor, which is destroyed. */
-MUST_CHECK int net_dnnl_prim_finish(struct net_dnnl *p, struct job *j, dnnl_primitive_desc_t pd,
-                                    struct err *err);
 
 #endif

@@ -7,34 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-int net_dnnl_prim_fail(struct err *err, const struct net_step *s, const char *what,
-                       dnnl_status_t status)
-{
-    int code = status == dnnl_out_of_memory   ? ERR_MEMORY
-               : status == dnnl_unimplemented ? ERR_UNSUPPORTED
-                                              : ERR_INPUT;
-    if (s)
-        return net_op_fail(err, code, s->node, "oneDNN refuses %s (status %d)", what, (int)status);
-    return err_set(err, code, "oneDNN refuses %s (status %d)", what, (int)status);
-}
-
-int net_dnnl_prim_finish(struct net_dnnl *p, struct job *j, dnnl_primitive_desc_t pd,
-                         struct err *err)
-{
-    const dnnl_memory_desc_t *md = dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0);
-    dnnl_status_t st;
-    j->scratch_bytes = md ? dnnl_memory_desc_get_size(md) : 0;
-    st = dnnl_primitive_create(&j->prim, pd);
-    if (!st && j->scratch_bytes)
-        st = dnnl_memory_create(&j->scratch, md, p->engine, DNNL_MEMORY_NONE);
-    dnnl_primitive_desc_destroy(pd);
-    if (st)
-        return net_dnnl_prim_fail(err, j->step, "a primitive", st);
-    if (j->scratch_bytes)
-        net_dnnl_plan_arg(p, j, DNNL_ARG_SCRATCHPAD, -1, -1);
-    return 0;
-}
-
 /* ---------------------------------------------------------------------------------- attributes */
 
 static dnnl_status_t append_act(dnnl_post_ops_t ops, const struct net_act *act)
@@ -134,7 +106,7 @@ static int add_blob(struct net_dnnl *p, float *values, const dnnl_memory_desc_t 
     dnnl_primitive_destroy(prim);
     dnnl_primitive_desc_destroy(pd);
     dnnl_memory_destroy(a);
-    return st ? net_dnnl_prim_fail(err, NULL, "a layout of weights", st) : p->n_blobs - 1;
+    return st ? net_dnnl_emit_fail(err, NULL, "a layout of weights", st) : p->n_blobs - 1;
 }
 
 /* [1][C][1][1] in plain order. */
@@ -142,7 +114,7 @@ static int channel_blob(struct net_dnnl *p, float *values, int channels, dnnl_me
                         struct err *err)
 {
     const int d[4] = {1, channels, 1, 1};
-    int rc = net_dnnl_plan_md(d, LAYOUT_PLAIN, md, err);
+    int rc = net_dnnl_emit_md(d, LAYOUT_PLAIN, md, err);
     return rc ? rc : add_blob(p, values, md, md, err);
 }
 
@@ -213,7 +185,7 @@ static int weight_blob(struct net_dnnl *p, const struct net_step *s, const dnnl_
         return err_set(err, ERR_MEMORY, "no memory for weights");
     rc = net_graph_weight(p->g, s, w, count, err);
     if (!rc && dnnl_memory_desc_init_by_tag(&from, n, d, dnnl_f32, plain[n - 4]))
-        rc = net_dnnl_prim_fail(err, s, "these weights", dnnl_invalid_arguments);
+        rc = net_dnnl_emit_fail(err, s, "these weights", dnnl_invalid_arguments);
     if (!rc)
         rc = add_blob(p, w, &from, to, err);
     free(w);
@@ -224,7 +196,7 @@ static int weight_blob(struct net_dnnl *p, const struct net_step *s, const dnnl_
 static int bring_residual(struct net_dnnl *p, const struct net_step *s, int dst, struct err *err)
 {
     int from = p->places[s->residual].store;
-    return from == dst ? 0 : net_dnnl_plan_copy(p, from, dst, err);
+    return from == dst ? 0 : net_dnnl_emit_copy(p, from, dst, err);
 }
 
 static int prim_conv(struct net_dnnl *p, const struct net_step *s, struct err *err)
@@ -234,18 +206,18 @@ static int prim_conv(struct net_dnnl *p, const struct net_step *s, struct err *e
     dnnl_status_t st = dnnl_unimplemented;
     int wanted, src, dst, weight, bias = -1, rc;
     struct job *j;
-    if ((rc = net_dnnl_plan_wanted(p, s->dst, &wanted, err)))
+    if ((rc = net_dnnl_emit_wanted(p, s->dst, &wanted, err)))
         return rc;
     if (wanted >= 0)
         st = conv_pd(p, s, &p->stores[wanted].md, &pd);
     if (st)
         st = conv_pd(p, s, NULL, &pd);
     if (st)
-        return net_dnnl_prim_fail(err, s, "this convolution", st);
+        return net_dnnl_emit_fail(err, s, "this convolution", st);
     src_md = *dnnl_primitive_desc_query_md(pd, dnnl_query_src_md, 0);
     w_md = *dnnl_primitive_desc_query_md(pd, dnnl_query_weights_md, 0);
     dst_md = *dnnl_primitive_desc_query_md(pd, dnnl_query_dst_md, 0);
-    rc = src = net_dnnl_plan_get(p, s->src[0], &src_md, err);
+    rc = src = net_dnnl_emit_get(p, s->src[0], &src_md, err);
     if (rc >= 0)
         rc = weight = weight_blob(p, s, &w_md, err);
     if (rc >= 0 && s->bias) {
@@ -254,20 +226,20 @@ static int prim_conv(struct net_dnnl *p, const struct net_step *s, struct err *e
         rc = bias = add_blob(p, s->bias, &b_md, &b_md, err);
     }
     if (rc >= 0)
-        rc = dst = net_dnnl_plan_put(p, s->dst, wanted, &dst_md, err);
+        rc = dst = net_dnnl_emit_put(p, s->dst, wanted, &dst_md, err);
     if (rc >= 0 && s->residual >= 0)
         rc = bring_residual(p, s, dst, err);
-    j = rc >= 0 ? net_dnnl_plan_job(p, s, err) : NULL;
+    j = rc >= 0 ? net_dnnl_emit_job(p, s, err) : NULL;
     if (!j) {
         dnnl_primitive_desc_destroy(pd);
         return rc < 0 ? rc : ERR_MEMORY;
     }
-    net_dnnl_plan_arg(p, j, DNNL_ARG_SRC, src, -1);
-    net_dnnl_plan_arg(p, j, DNNL_ARG_WEIGHTS, -1, weight);
-    net_dnnl_plan_arg(p, j, DNNL_ARG_DST, dst, -1);
+    net_dnnl_emit_arg(p, j, DNNL_ARG_SRC, src, -1);
+    net_dnnl_emit_arg(p, j, DNNL_ARG_WEIGHTS, -1, weight);
+    net_dnnl_emit_arg(p, j, DNNL_ARG_DST, dst, -1);
     if (bias >= 0)
-        net_dnnl_plan_arg(p, j, DNNL_ARG_BIAS, -1, bias);
-    return net_dnnl_prim_finish(p, j, pd, err);
+        net_dnnl_emit_arg(p, j, DNNL_ARG_BIAS, -1, bias);
+    return net_dnnl_emit_finish(p, j, pd, err);
 }
 
 /* ---------------------------------------------------------------------------------- the others */
@@ -278,27 +250,27 @@ static int emit(struct net_dnnl *p, const struct net_step *s, dnnl_primitive_des
                 int src1, int blob1, int add_blob_index, int wanted, struct err *err)
 {
     const dnnl_memory_desc_t *md = dnnl_primitive_desc_query_md(pd, dnnl_query_dst_md, 0);
-    int dst = net_dnnl_plan_put(p, s->dst, wanted, md, err), rc = dst < 0 ? dst : 0;
-    struct job *j = rc ? NULL : net_dnnl_plan_job(p, s, err);
+    int dst = net_dnnl_emit_put(p, s->dst, wanted, md, err), rc = dst < 0 ? dst : 0;
+    struct job *j = rc ? NULL : net_dnnl_emit_job(p, s, err);
     if (!j) {
         dnnl_primitive_desc_destroy(pd);
         return rc ? rc : ERR_MEMORY;
     }
-    net_dnnl_plan_arg(p, j, DNNL_ARG_SRC_0, src0, -1);
+    net_dnnl_emit_arg(p, j, DNNL_ARG_SRC_0, src0, -1);
     if (src1 >= 0 || blob1 >= 0)
-        net_dnnl_plan_arg(p, j, DNNL_ARG_SRC_1, src1, blob1);
+        net_dnnl_emit_arg(p, j, DNNL_ARG_SRC_1, src1, blob1);
     if (add_blob_index >= 0)
-        net_dnnl_plan_arg(p, j, DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1, -1,
+        net_dnnl_emit_arg(p, j, DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1, -1,
                           add_blob_index);
-    net_dnnl_plan_arg(p, j, DNNL_ARG_DST, dst, -1);
-    return net_dnnl_prim_finish(p, j, pd, err);
+    net_dnnl_emit_arg(p, j, DNNL_ARG_DST, dst, -1);
+    return net_dnnl_emit_finish(p, j, pd, err);
 }
 
 static int emit_eltwise(struct net_dnnl *p, const struct net_step *s, dnnl_alg_kind_t alg, float a,
                         float b, struct err *err)
 {
     int src = p->places[s->src[0]].store, wanted,
-        rc = net_dnnl_plan_wanted(p, s->dst, &wanted, err);
+        rc = net_dnnl_emit_wanted(p, s->dst, &wanted, err);
     dnnl_eltwise_desc_t desc;
     dnnl_primitive_desc_t pd;
     dnnl_status_t st;
@@ -309,7 +281,7 @@ static int emit_eltwise(struct net_dnnl *p, const struct net_step *s, dnnl_alg_k
     if (!st)
         st = make_pd(p, &pd, &desc, 0, NULL, NULL);
     if (st)
-        return net_dnnl_prim_fail(err, s, "this activation", st);
+        return net_dnnl_emit_fail(err, s, "this activation", st);
     return emit(p, s, pd, src, -1, -1, -1, wanted, err);
 }
 
@@ -324,7 +296,7 @@ static int prim_act(struct net_dnnl *p, const struct net_step *s, struct err *er
     if (!st)
         st = dnnl_post_ops_get_params_eltwise(ops, 0, &scale, &alg, &a, &b);
     dnnl_post_ops_destroy(ops);
-    return st ? net_dnnl_prim_fail(err, s, "this activation", st)
+    return st ? net_dnnl_emit_fail(err, s, "this activation", st)
               : emit_eltwise(p, s, alg, a, b, err);
 }
 
@@ -342,13 +314,13 @@ static int prim_affine(struct net_dnnl *p, const struct net_step *s, struct err 
         return emit_eltwise(p, s, dnnl_eltwise_linear, s->scale[0], s->bias[0], err);
     if ((rc = mul = channel_blob(p, s->scale, channels, &md, err)) < 0 ||
         (rc = add = channel_blob(p, s->bias, channels, &md, err)) < 0 ||
-        (rc = net_dnnl_plan_wanted(p, s->dst, &wanted, err)))
+        (rc = net_dnnl_emit_wanted(p, s->dst, &wanted, err)))
         return rc;
     st = dnnl_binary_desc_init(&desc, dnnl_binary_mul, &p->stores[src].md, &md, &p->stores[src].md);
     if (!st)
         st = make_pd(p, &pd, &desc, 0, &md, NULL);
     if (st)
-        return net_dnnl_prim_fail(err, s, "this scaling", st);
+        return net_dnnl_emit_fail(err, s, "this scaling", st);
     return emit(p, s, pd, src, -1, mul, add, wanted, err);
 }
 
@@ -356,24 +328,24 @@ static int prim_binary(struct net_dnnl *p, const struct net_step *s, struct err 
 {
     static const dnnl_alg_kind_t alg[] = {dnnl_binary_add, dnnl_binary_sub, dnnl_binary_mul,
                                           dnnl_binary_div};
-    int src0, src1, wanted, rc = net_dnnl_plan_wanted(p, s->dst, &wanted, err);
+    int src0, src1, wanted, rc = net_dnnl_emit_wanted(p, s->dst, &wanted, err);
     dnnl_memory_desc_t md;
     dnnl_binary_desc_t desc;
     dnnl_primitive_desc_t pd;
     enum layout layout;
     dnnl_status_t st;
-    if (rc || (rc = src0 = net_dnnl_plan_own(p, s->src[0], 0, err)) < 0)
+    if (rc || (rc = src0 = net_dnnl_emit_own(p, s->src[0], 0, err)) < 0)
         return rc;
     layout = p->stores[src0].layout;
-    if ((rc = net_dnnl_plan_md(p->g->tensors[s->src[1]].d, layout, &md, err)) ||
-        (rc = src1 = net_dnnl_plan_get(p, s->src[1], &md, err)) < 0)
+    if ((rc = net_dnnl_emit_md(p->g->tensors[s->src[1]].d, layout, &md, err)) ||
+        (rc = src1 = net_dnnl_emit_get(p, s->src[1], &md, err)) < 0)
         return rc;
     st =
         dnnl_binary_desc_init(&desc, alg[s->binary], &p->stores[src0].md, &md, &p->stores[src0].md);
     if (!st)
         st = make_pd(p, &pd, &desc, 0, NULL, &s->act);
     if (st)
-        return net_dnnl_prim_fail(err, s, "this arithmetic", st);
+        return net_dnnl_emit_fail(err, s, "this arithmetic", st);
     return emit(p, s, pd, src0, src1, -1, -1, wanted, err);
 }
 
@@ -386,7 +358,7 @@ static int prim_pool(struct net_dnnl *p, const struct net_step *s, struct err *e
     dnnl_dims_t lo = {w->lo[0], w->lo[1]}, hi = {w->hi[0], w->hi[1]};
     dnnl_dims_t dil = {w->dil[0] - 1, w->dil[1] - 1};
     int src = p->places[s->src[0]].store, wanted,
-        rc = net_dnnl_plan_wanted(p, s->dst, &wanted, err);
+        rc = net_dnnl_emit_wanted(p, s->dst, &wanted, err);
     dnnl_memory_desc_t any;
     dnnl_pooling_v2_desc_t desc;
     dnnl_primitive_desc_t pd;
@@ -403,7 +375,7 @@ static int prim_pool(struct net_dnnl *p, const struct net_step *s, struct err *e
     if (!st)
         st = make_pd(p, &pd, &desc, 0, NULL, NULL);
     if (st)
-        return net_dnnl_prim_fail(err, s, "this pooling", st);
+        return net_dnnl_emit_fail(err, s, "this pooling", st);
     return emit(p, s, pd, src, -1, -1, -1, wanted, err);
 }
 
@@ -411,22 +383,22 @@ int net_dnnl_prim_resample(struct net_dnnl *p, const struct net_step *s, struct 
 {
     dnnl_alg_kind_t alg =
         s->kind == NET_STEP_LERP ? dnnl_resampling_linear : dnnl_resampling_nearest;
-    int src = net_dnnl_plan_own(p, s->src[0], 0, err), wanted, rc;
+    int src = net_dnnl_emit_own(p, s->src[0], 0, err), wanted, rc;
     dnnl_memory_desc_t md;
     dnnl_resampling_desc_t desc;
     dnnl_primitive_desc_t pd;
     dnnl_status_t st;
     if (src < 0)
         return src;
-    if ((rc = net_dnnl_plan_wanted(p, s->dst, &wanted, err)) ||
-        (rc = net_dnnl_plan_md(p->g->tensors[s->dst].d, p->stores[src].layout, &md, err)))
+    if ((rc = net_dnnl_emit_wanted(p, s->dst, &wanted, err)) ||
+        (rc = net_dnnl_emit_md(p->g->tensors[s->dst].d, p->stores[src].layout, &md, err)))
         return rc;
     st = dnnl_resampling_forward_desc_init(&desc, dnnl_forward_inference, alg, NULL,
                                            &p->stores[src].md, &md);
     if (!st)
         st = make_pd(p, &pd, &desc, 0, NULL, NULL);
     if (st)
-        return net_dnnl_prim_fail(err, s, "this resize", st);
+        return net_dnnl_emit_fail(err, s, "this resize", st);
     return emit(p, s, pd, src, -1, -1, -1, wanted, err);
 }
 

@@ -13,46 +13,6 @@ int64_t net_graph_count(int rank, const int64_t *dim)
     return n;
 }
 
-static float half_to_float(uint16_t h)
-{
-    uint32_t sign = (uint32_t)(h & 0x8000) << 16, e = (h >> 10) & 31, m = h & 0x3ff, u;
-    float f;
-    if (e == 0) { /* zero and subnormals: m * 2^-24 */
-        f = (float)m * 0x1p-24f;
-        memcpy(&u, &f, 4);
-        u |= sign;
-    } else if (e == 31) {
-        u = sign | 0x7f800000u | m << 13;
-    } else {
-        u = sign | (e + 112) << 23 | m << 13;
-    }
-    memcpy(&f, &u, 4);
-    return f;
-}
-
-double net_graph_value(const struct net_const *c, size_t i)
-{
-    switch (c->type) {
-    case NET_F32:
-        return ((const float *)c->data)[i];
-    case NET_F16:
-        return half_to_float(((const uint16_t *)c->data)[i]);
-    case NET_F64:
-        return ((const double *)c->data)[i];
-    case NET_I32:
-        return ((const int32_t *)c->data)[i];
-    case NET_I64:
-        return (double)((const int64_t *)c->data)[i];
-    case NET_BOOL:
-        return ((const uint8_t *)c->data)[i] != 0;
-    case NET_I8:
-        return ((const int8_t *)c->data)[i];
-    case NET_U8:
-        return ((const uint8_t *)c->data)[i];
-    }
-    return 0;
-}
-
 /* --------------------------------------------------------------------------- operators' helpers */
 
 int net_graph_given(const struct net_node *n, int k)
@@ -124,7 +84,7 @@ int net_graph_numbers(struct net_graph *g, const struct net_node *n, int k, stru
     if (!v)
         return net_op_fail(err, ERR_MEMORY, n, "no memory for a plan");
     for (size_t i = 0; i < c->count; i++)
-        v[i] = net_graph_value(c, i);
+        v[i] = net_op_value(c, i);
     info->kind = NET_INFO_KNOWN;
     info->is_int = c->type > NET_F64;
     info->v = v;
@@ -306,7 +266,8 @@ int net_graph_new(struct net_graph **out, const struct net *net, int n, int h, i
     const int64_t dim[4] = {n, net->input_dim[1], h, w};
     const struct net_limits *l = limits ? limits : &net->limits;
     struct net_graph *g;
-    struct net_node head = {.op = net_op_find("Identity"), .name = "input"};
+    static const struct net_op identity = {.name = "Identity"};
+    struct net_node head = {.op = &identity, .name = "input"};
     int rc = check_input(net, dim, err);
 
     *out = NULL;

@@ -1,12 +1,8 @@
 /*
- * net_graph.h - the inside of a network: what net_onnx.c reads, what net_graph*.c plans, what
- * executors run
+ * net_graph.h - a network for one input shape: what net_graph*.c plans, what executors run
  *
- *     struct net        the checked file: constants as stored (fp16 stays fp16), nodes in order,
- *                       values by number. Made once, never changed.
- *     struct net_graph  the same for one input shape, which an executor lays out: every shape is
- *                       known, shape arithmetic is evaluated, and what is left is a list of fused
- *                       steps on four-dimensional float32 tensors.
+ * Every shape is known, shape arithmetic is evaluated, and what is left is a list of fused steps
+ * on four-dimensional float32 tensors.
  *
  * Layout: a feature of rank r <= 4 is the tensor [d0][d1][d2][d3], missing dimensions 1, row-major;
  *         an executor may store it otherwise as long as reshape, transpose and the output see that
@@ -16,102 +12,7 @@
 #ifndef RECOND_GPU_NET_GRAPH_H
 #define RECOND_GPU_NET_GRAPH_H
 
-#include "gpu/net/net.h"
-#include "gpu/net/net_mem.h"
-
-#define NET_RANK_MAX 8
-#define NET_KNOWN_MAX 64       /* numbers in a value of shape arithmetic */
-#define NET_SIDE_MAX (1 << 24) /* of one dimension of a feature */
-#define NET_FLOPS_MAX 1e13     /* of one run: half a minute on two cores, a mistake or an attack */
-#define NET_NAME_CAP 56
-
-/* ---------------------------------------------------------------------------------- the file */
-
-enum net_type { NET_F32 = 1, NET_F16, NET_F64, NET_I32, NET_I64, NET_BOOL, NET_I8, NET_U8 };
-
-struct net_const {
-    enum net_type type;
-    int rank;
-    int64_t dim[NET_RANK_MAX];
-    size_t count;
-    const void *data; /* [count] of type */
-};
-
-enum net_attr_kind {
-    NET_ATTR_INT,
-    NET_ATTR_FLOAT,
-    NET_ATTR_STRING,
-    NET_ATTR_INTS,
-    NET_ATTR_FLOATS,
-    NET_ATTR_TENSOR
-};
-
-struct net_attr {
-    const char *name;
-    enum net_attr_kind kind;
-    int64_t i;
-    float f;
-    const char *s;
-    int n;
-    const int64_t *ints;
-    const float *floats;
-    int constant; /* of NET_ATTR_TENSOR: index into net.consts */
-};
-
-struct net_graph;
-struct net_node;
-
-/* One row of the table of operators (net_op.c). */
-struct net_op {
-    const char *name;
-    int min_in, max_in;
-    const char *attrs; /* understood, between spaces; any other is refused */
-    int (*plan)(struct net_graph *g, const struct net_node *n, struct err *err);
-};
-
-struct net_node {
-    const struct net_op *op;
-    char name[NET_NAME_CAP]; /* printable: escaped and cut */
-    int n_in, n_attr;
-    const int *in; /* values; -1 = left out */
-    int out;
-    const struct net_attr *attr;
-};
-
-struct net {
-    struct net_mem mem;
-    struct net_limits limits;
-    int opset;
-    int n_values, n_consts, n_nodes;
-    struct net_const *consts;
-    int *value_const;       /* [n_values] index of the constant that a value is, -1 = none */
-    struct net_node *nodes; /* those that the output needs, in order of execution */
-    int input, output;      /* values */
-    int64_t input_dim[4];   /* -1 = free */
-    size_t weight_count;
-};
-
-const struct net_op *net_op_find(const char *name);
-int net_op_has_attr(const struct net_op *op, const char *name);
-/* Printable form of a name from a file: anything but printable ASCII as \xNN, cut to the room. */
-void net_op_escape(char *out, size_t cap, const char *name);
-/* Fills err in with where = "node 'name' (Op)". Returns code. */
-int net_op_fail(struct err *err, int code, const struct net_node *n, const char *fmt, ...)
-    ERR_PRINTF(4, 5);
-
-/* Attributes with their defaults. A wrong kind is ERR_INPUT. */
-const struct net_attr *net_op_attr(const struct net_node *n, const char *name);
-MUST_CHECK int net_op_int(const struct net_node *n, const char *name, int64_t *v, int64_t def,
-                          struct err *err);
-MUST_CHECK int net_op_float(const struct net_node *n, const char *name, float *v, float def,
-                            struct err *err);
-MUST_CHECK int net_op_string(const struct net_node *n, const char *name, const char **v,
-                             const char *def, struct err *err);
-/* ints of exactly `want` numbers into v (int range checked); absent: v untouched, *found = 0. */
-MUST_CHECK int net_op_ints(const struct net_node *n, const char *name, int *v, int want, int *found,
-                           struct err *err);
-
-/* ---------------------------------------------------------------------------------- the plan */
+#include "gpu/net/net_op.h"
 
 enum net_act_kind {
     NET_ACT_NONE,
@@ -254,50 +155,33 @@ MUST_CHECK int net_graph_set_known(struct net_graph *g, const struct net_node *n
                                    const int64_t *dim, int is_int, const double *v,
                                    struct err *err);
 int64_t net_graph_count(int rank, const int64_t *dim);
-double net_graph_value(const struct net_const *c, size_t i);
 
-/* Operators. */
-#define NET_PLAN(name) \
-    MUST_CHECK int name(struct net_graph *g, const struct net_node *n, struct err *err)
-NET_PLAN(net_graph_conv);
-NET_PLAN(net_graph_conv_transpose);
-NET_PLAN(net_graph_conv_gemm);
-NET_PLAN(net_graph_conv_matmul);
-NET_PLAN(net_graph_pool);
-NET_PLAN(net_graph_pool_global);
-NET_PLAN(net_graph_pool_mean);
-NET_PLAN(net_graph_elem_act);
-NET_PLAN(net_graph_elem_clip);
-NET_PLAN(net_graph_elem_binary);
-NET_PLAN(net_graph_elem_pow);
-NET_PLAN(net_graph_elem_norm);
-NET_PLAN(net_graph_elem_same);
-NET_PLAN(net_graph_elem_cast);
-NET_PLAN(net_graph_move_concat);
-NET_PLAN(net_graph_move_flatten);
-NET_PLAN(net_graph_move_reshape);
-NET_PLAN(net_graph_move_squeeze);
-NET_PLAN(net_graph_move_unsqueeze);
-NET_PLAN(net_graph_move_transpose);
-NET_PLAN(net_graph_move_slice);
-NET_PLAN(net_graph_move_shuffle);
-NET_PLAN(net_graph_map_resize);
-NET_PLAN(net_graph_map_pad);
-NET_PLAN(net_graph_known_constant);
-NET_PLAN(net_graph_known_shape);
-NET_PLAN(net_graph_known_gather);
-NET_PLAN(net_graph_known_fill);
-NET_PLAN(net_graph_known_round);
+/* The plan functions of operators, net_graph_<name>(). Those of known numbers alone are called by
+ * others. */
+/* clang-format off */
+#define NET_GRAPH_PLANS(X) \
+    X(conv) X(conv_transpose) X(conv_gemm) X(conv_matmul) X(pool) X(pool_global) X(pool_mean) \
+    X(elem_act) X(elem_clip) X(elem_binary) X(elem_pow) X(elem_norm) X(elem_same) X(elem_cast) \
+    X(move_concat) X(move_flatten) X(move_reshape) X(move_squeeze) X(move_unsqueeze) \
+    X(move_transpose) X(move_slice) X(move_shuffle) X(map_resize) X(map_pad) X(known_constant) \
+    X(known_shape) X(known_gather) X(known_fill) X(known_round) X(known_binary) X(known_concat) \
+    X(known_transpose)
+/* clang-format on */
+#define NET_GRAPH_PLAN(name) \
+    MUST_CHECK int net_graph_##name(struct net_graph *g, const struct net_node *n, struct err *err);
+NET_GRAPH_PLANS(NET_GRAPH_PLAN)
+#undef NET_GRAPH_PLAN
+/* Plans a DequantizeLinear node that did not become a constant: it is refused. */
+MUST_CHECK int net_onnx_dequant_plan(struct net_graph *g, const struct net_node *n,
+                                     struct err *err);
+/* The operator of this name, NULL: it is not known. */
+const struct net_op *net_ops_find(const char *name);
 /* Reads the window attributes of convolutions and pools. In/out: w->k is the size of the weights,
  * or 0 where kernel_shape must say it (net_graph_conv.c). */
 MUST_CHECK int net_graph_conv_window(const struct net_node *n, struct net_window *w,
                                      struct err *err);
 MUST_CHECK int net_graph_conv_auto_pad(const struct net_node *n, const int64_t in[2],
                                        struct net_window *w, struct err *err);
-/* Arithmetic on two known inputs (net_graph_known.c), called by net_graph_elem_binary. */
-NET_PLAN(net_graph_known_binary);
-NET_PLAN(net_graph_known_concat);
-NET_PLAN(net_graph_known_transpose);
 /* `count` entries along one axis of known numbers, from start on. */
 MUST_CHECK int net_graph_known_slice(struct net_graph *g, const struct net_node *n, int axis,
                                      int start, int step, int count, struct err *err);

@@ -91,8 +91,8 @@ static int add_bias(struct net_graph *g, const struct net_node *n, int k, struct
         return net_op_fail(err, ERR_MEMORY, n, "no memory for a plan");
     for (int64_t i = 0; i < channels; i++) {
         size_t at = count == 1 ? 0 : (size_t)i;
-        double v = b->kind == NET_INFO_KNOWN ? b->v[at]
-                                             : net_graph_value(&g->net->consts[b->constant], at);
+        double v =
+            b->kind == NET_INFO_KNOWN ? b->v[at] : net_op_value(&g->net->consts[b->constant], at);
         s->bias[i] = (float)(v * (double)factor);
     }
     return 0;

@@ -132,7 +132,7 @@ static int check_affine(const struct net_graph *g, const struct net_node *n,
 /* Number i of a constant or known value. */
 static double number(const struct net_graph *g, const struct net_info *x, size_t i)
 {
-    return x->kind == NET_INFO_KNOWN ? x->v[i] : net_graph_value(&g->net->consts[x->constant], i);
+    return x->kind == NET_INFO_KNOWN ? x->v[i] : net_op_value(&g->net->consts[x->constant], i);
 }
 
 /* The constant c beside feature x: one number for all (1), one a channel (2), or neither (0). */

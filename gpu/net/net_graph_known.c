@@ -120,7 +120,7 @@ int net_graph_known_fill(struct net_graph *g, const struct net_node *n, struct e
         if (a->kind != NET_ATTR_TENSOR || g->net->consts[a->constant].count != 1)
             return net_op_fail(err, ERR_INPUT, n, "attribute 'value' is not one number");
         c = &g->net->consts[a->constant];
-        fill = net_graph_value(c, 0);
+        fill = net_op_value(c, 0);
         is_int = c->type == NET_I64 || c->type == NET_I32 || c->type == NET_BOOL;
     }
     for (int64_t i = 0; i < count; i++)

@@ -36,8 +36,8 @@ struct resize {
     float scale[2];
 };
 
-static int pick(const struct net_node *n, const char *attr, const char *def,
-                const char *const *names, int count, int *v, struct err *err)
+static int net_graph_map_pick(const struct net_node *n, const char *attr, const char *def,
+                              const char *const *names, int count, int *v, struct err *err)
 {
     const char *s;
     int rc = net_op_string(n, attr, &s, def, err);
@@ -60,11 +60,11 @@ static int resize_modes(const struct net_graph *g, const struct net_node *n, str
     const char *policy;
     int64_t antialias, outside;
     int mode = 0, c = 0, round_mode = 0, rc;
-    if ((rc = pick(n, "mode", "nearest", modes, 3, &mode, err)) ||
-        (rc = pick(n, "coordinate_transformation_mode", old ? "asymmetric" : "half_pixel", coords,
-                   4, &c, err)) ||
-        (rc = pick(n, "nearest_mode", old ? "floor" : "round_prefer_floor", rounding, 4,
-                   &round_mode, err)) ||
+    if ((rc = net_graph_map_pick(n, "mode", "nearest", modes, 3, &mode, err)) ||
+        (rc = net_graph_map_pick(n, "coordinate_transformation_mode",
+                                 old ? "asymmetric" : "half_pixel", coords, 4, &c, err)) ||
+        (rc = net_graph_map_pick(n, "nearest_mode", old ? "floor" : "round_prefer_floor", rounding,
+                                 4, &round_mode, err)) ||
         (rc = net_op_string(n, "keep_aspect_ratio_policy", &policy, "stretch", err)) ||
         (rc = net_op_int(n, "antialias", &antialias, 0, err)) ||
         (rc = net_op_int(n, "exclude_outside", &outside, 0, err)))
@@ -235,7 +235,7 @@ int net_graph_map_pad(struct net_graph *g, const struct net_node *n, struct err 
     int lo[4] = {0}, hi[4] = {0}, mode, rc, code, in[2], grows = 1;
     float value;
     if ((rc = net_graph_image(g, n, 0, &x, err)) ||
-        (rc = pick(n, "mode", "constant", modes, 3, &mode, err)) ||
+        (rc = net_graph_map_pick(n, "mode", "constant", modes, 3, &mode, err)) ||
         (rc = net_op_float(n, "value", &value, 0, err)) || (rc = pad_amounts(g, n, x, lo, hi, err)))
         return rc;
     if (net_graph_given(n, 2)) {

@@ -23,7 +23,7 @@ int net_graph_weight(const struct net_graph *g, const struct net_step *s, float 
             for (size_t i = 0; i < in; i++)
                 for (size_t k = 0; k < area; k++, at++) {
                     size_t from = swapped ? ((gr * in + i) * out + o) * area + k : at;
-                    w[at] = (float)net_graph_value(c, from) * scale;
+                    w[at] = (float)net_op_value(c, from) * scale;
                     if (!isfinite(w[at]))
                         return net_op_fail(err, ERR_INPUT, s->node, "weight %zu is not finite",
                                            from);

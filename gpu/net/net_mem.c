@@ -17,7 +17,7 @@ void net_mem_init(struct net_mem *m, size_t cap_bytes)
     m->cap_bytes = cap_bytes;
 }
 
-static struct net_mem_block *push(struct net_mem *m, size_t bytes, size_t charge)
+static struct net_mem_block *net_mem_push(struct net_mem *m, size_t bytes, size_t charge)
 {
     struct net_mem_block *b;
     if (charge > m->cap_bytes - m->used_bytes)
@@ -36,13 +36,13 @@ void *net_mem_get(struct net_mem *m, size_t n, size_t size)
     struct net_mem_block *b;
     if (size && n > (SIZE_MAX / 2) / size)
         return NULL;
-    b = push(m, n * size, n * size);
+    b = net_mem_push(m, n * size, n * size);
     return b ? b->bytes : NULL;
 }
 
 int net_mem_adopt(struct net_mem *m, void *block, size_t bytes)
 {
-    struct net_mem_block *b = push(m, 0, bytes);
+    struct net_mem_block *b = net_mem_push(m, 0, bytes);
     if (!b)
         return -1;
     b->adopted = block;

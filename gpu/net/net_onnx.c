@@ -1,5 +1,7 @@
 #include "gpu/net/net_onnx.h"
 
+#include "gpu/net/net_graph.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,7 +68,7 @@ static int by_name(const void *a, const void *b)
     return strcmp(((const struct def *)a)->name, ((const struct def *)b)->name);
 }
 
-static int find(const struct parse *p, const char *name)
+static int net_onnx_find(const struct parse *p, const char *name)
 {
     struct def key = {.name = name}, *d;
     d = bsearch(&key, p->defs, (size_t)p->n_defs, sizeof key, by_name);
@@ -189,7 +191,7 @@ static int choose_output(struct parse *p, const char *name)
         return fail_name(p->err, ERR_INPUT, name, "is not an output of the model");
     if (!found || (g->n_output != 1 && !(name && *name)))
         return err_set(p->err, ERR_INPUT, "the model has %zu outputs: name one", g->n_output);
-    p->net->output = find(p, found);
+    p->net->output = net_onnx_find(p, found);
     if (p->net->output < 0 || p->defs[p->net->output].kind != DEF_NODE)
         return fail_name(p->err, ERR_INPUT, found, "is an output that no node makes");
     return 0;
@@ -206,7 +208,7 @@ static int reads(struct parse *p, size_t node, const char *name, int *value)
     *value = -1;
     if (!*name)
         return 0;
-    *value = find(p, name);
+    *value = net_onnx_find(p, name);
     d = *value < 0 ? NULL : &p->defs[*value];
     if (!d)
         why = "which nothing makes";
@@ -232,7 +234,7 @@ static int mark_needed(struct parse *p)
     p->defs[p->net->output].needed = 1;
     for (size_t i = g->n_node; i-- > 0;) {
         const Onnx__NodeProto *n = g->node[i];
-        int v = n->n_output && *n->output[0] ? find(p, n->output[0]) : -1;
+        int v = n->n_output && *n->output[0] ? net_onnx_find(p, n->output[0]) : -1;
         if (v < 0 || !p->defs[v].needed)
             continue;
         p->node_needed[i] = 1;
@@ -341,7 +343,7 @@ static int read_node(struct parse *p, size_t at, struct net_node *n)
     where_node(where, sizeof where, pb);
     if (pb->domain && *pb->domain && strcmp(pb->domain, "ai.onnx"))
         return err_at(p->err, ERR_UNSUPPORTED, where, "an operator of another domain");
-    n->op = pb->op_type ? net_op_find(pb->op_type) : NULL;
+    n->op = pb->op_type ? net_ops_find(pb->op_type) : NULL;
     if (!n->op)
         return err_at(p->err, ERR_UNSUPPORTED, where,
                       "unknown operator (docs/MODELS.md lists the known)");
@@ -349,7 +351,7 @@ static int read_node(struct parse *p, size_t at, struct net_node *n)
         return err_at(p->err, ERR_INPUT, where, "%zu inputs, %d to %d are due", pb->n_input,
                       n->op->min_in, n->op->max_in);
     net_op_escape(n->name, sizeof n->name, pb->name && *pb->name ? pb->name : pb->output[0]);
-    n->out = find(p, pb->output[0]);
+    n->out = net_onnx_find(p, pb->output[0]);
     n->n_in = (int)pb->n_input;
     n->in = in = net_mem_get(&p->net->mem, pb->n_input + 1, sizeof *in);
     if (!in)

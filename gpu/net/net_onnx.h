@@ -11,7 +11,7 @@
 #ifndef RECOND_GPU_NET_ONNX_H
 #define RECOND_GPU_NET_ONNX_H
 
-#include "gpu/net/net_graph.h"
+#include "gpu/net/net_op.h"
 
 struct Onnx__TensorProto;
 
@@ -45,8 +45,5 @@ MUST_CHECK int net_onnx_tensor(struct net *net, struct Onnx__TensorProto *pb, co
  */
 MUST_CHECK int net_onnx_dequant(struct net *net, const struct net_node *n, int *done,
                                 struct err *err);
-/* Plans a DequantizeLinear node that did not become a constant: it is refused. */
-MUST_CHECK int net_onnx_dequant_plan(struct net_graph *g, const struct net_node *n,
-                                     struct err *err);
 
 #endif

@@ -1,5 +1,7 @@
 #include "gpu/net/net_onnx.h"
 
+#include "gpu/net/net_graph.h"
+
 #include <string.h>
 
 #define OP "DequantizeLinear"
@@ -22,8 +24,9 @@ static int is_byte(enum net_type t)
     return t == NET_I8 || t == NET_U8;
 }
 
-static int check(const struct net_node *n, const struct net_const *x, const struct net_const *scale,
-                 const struct net_const *zero, int64_t axis, struct err *err)
+static int net_onnx_dequant_check(const struct net_node *n, const struct net_const *x,
+                                  const struct net_const *scale, const struct net_const *zero,
+                                  int64_t axis, struct err *err)
 {
     if (!is_byte(x->type) && x->type != NET_I32)
         return net_op_fail(err, ERR_INPUT, n, "input 0 is not of int8, uint8 or int32");
@@ -55,7 +58,7 @@ int net_onnx_dequant(struct net *net, const struct net_node *n, int *done, struc
     if ((rc = net_op_int(n, "axis", &axis, 1, err)))
         return rc;
     axis += axis < 0 ? x->rank : 0;
-    if ((rc = check(n, x, scale, zero, axis, err)))
+    if ((rc = net_onnx_dequant_check(n, x, scale, zero, axis, err)))
         return rc;
     v = net_mem_get(&net->mem, x->count + 1, sizeof *v);
     if (!v)
@@ -64,8 +67,8 @@ int net_onnx_dequant(struct net *net, const struct net_node *n, int *done, struc
         inner *= (size_t)x->dim[i];
     for (size_t i = 0; i < x->count; i++) {
         size_t k = scale->count > 1 ? i / inner % scale->count : 0;
-        double z = zero ? net_graph_value(zero, k) : 0;
-        v[i] = (float)((net_graph_value(x, i) - z) * net_graph_value(scale, k));
+        double z = zero ? net_op_value(zero, k) : 0;
+        v[i] = (float)((net_op_value(x, i) - z) * net_op_value(scale, k));
     }
     *y = *x;
     y->type = NET_F32;

@@ -61,8 +61,8 @@ static int payload(const uint8_t **p, const uint8_t *end, unsigned wire, uint64_
     return -1;
 }
 
-static int walk(struct scan *s, const ProtobufCMessageDescriptor *d, const uint8_t *p,
-                const uint8_t *end, int depth)
+static int net_onnx_scan_walk(struct scan *s, const ProtobufCMessageDescriptor *d, const uint8_t *p,
+                              const uint8_t *end, int depth)
 {
     if (d == &onnx__node_proto__descriptor && ++s->nodes > s->max_nodes)
         return err_set(s->err, ERR_LIMIT, "more than %u nodes", s->max_nodes);
@@ -86,7 +86,7 @@ static int walk(struct scan *s, const ProtobufCMessageDescriptor *d, const uint8
                 return damaged(s, at);
             if (depth == DEPTH_MAX)
                 return err_set(s->err, ERR_LIMIT, "messages nested deeper than %d", DEPTH_MAX);
-            rc = walk(s, f->descriptor, p, p + len, depth + 1);
+            rc = net_onnx_scan_walk(s, f->descriptor, p, p + len, depth + 1);
             if (rc)
                 return rc;
         }
@@ -98,5 +98,5 @@ static int walk(struct scan *s, const ProtobufCMessageDescriptor *d, const uint8
 int net_onnx_scan(const uint8_t *data, size_t len, uint32_t max_nodes, struct err *err)
 {
     struct scan s = {data, 0, max_nodes, 0, (uint64_t)FIELDS_A_NODE * max_nodes + 65536, err};
-    return walk(&s, &onnx__model_proto__descriptor, data, data + len, 1);
+    return net_onnx_scan_walk(&s, &onnx__model_proto__descriptor, data, data + len, 1);
 }

@@ -73,8 +73,8 @@ static void **typed_field(Onnx__TensorProto *pb, enum net_type type, size_t *cou
     }
 }
 
-static int take(struct net *net, struct net_const *c, Onnx__TensorProto *pb, size_t size,
-                const char *where, struct err *err)
+static int net_onnx_tensor_take(struct net *net, struct net_const *c, Onnx__TensorProto *pb,
+                                size_t size, const char *where, struct err *err)
 {
     size_t count, bytes = c->count * size;
     void **field = typed_field(pb, c->type, &count);
@@ -123,7 +123,7 @@ int net_onnx_tensor(struct net *net, Onnx__TensorProto *pb, const char *where, i
     if (net->weight_count > net->limits.max_weight_bytes / 4)
         return err_at(err, ERR_LIMIT, where, "more than %zu bytes of weights as float32",
                       net->limits.max_weight_bytes);
-    if ((rc = take(net, c, pb, size, where, err)))
+    if ((rc = net_onnx_tensor_take(net, c, pb, size, where, err)))
         return rc;
     *constant = net->n_consts++;
     return 0;

@@ -120,8 +120,8 @@ void carve_cpu_occupy(struct panorama_cpu *s)
 }
 
 /* What clients are to be told of voxel `number`, bit `bit` of its words; what has no room waits. */
-static void tell(struct panorama_cpu *s, struct gpu_pair_result *r, uint32_t number,
-                 uint32_t *dirty, uint32_t *told, uint32_t bit)
+static void carve_tell(struct panorama_cpu *s, struct gpu_pair_result *r, uint32_t number,
+                       uint32_t *dirty, uint32_t *told, uint32_t bit)
 {
     uint32_t colour = s->voxels[number] & VOXEL_COLOUR;
 
@@ -165,7 +165,7 @@ int carve_cpu_publish(struct gpu_item *item, struct err *err)
 
         for (uint32_t bits = s->dirty[w], k = 0; bits; bits >>= 1, k++)
             if (bits & 1)
-                tell(s, &pair->result, first + k, &s->dirty[w], &s->told[w], 1u << k);
+                carve_tell(s, &pair->result, first + k, &s->dirty[w], &s->told[w], 1u << k);
     }
     if (s->view.paired == GPU_PAIRED_LAID)
         s->n_opaque = carve_cpu_count(s);

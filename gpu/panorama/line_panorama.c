@@ -22,7 +22,8 @@ static const struct gpu_stage stages[] = {
      "changes in a fixed order"}, /* (O9) */
 };
 
-static size_t lay_out(struct panorama_cpu *s, uint8_t *base, const struct gpu_session_config *c)
+static size_t line_panorama_lay_out(struct panorama_cpu *s, uint8_t *base,
+                                    const struct gpu_session_config *c)
 {
     struct arena a = {.base = base, .align = 64};
     size_t pixels = (size_t)c->max_image_w * (size_t)c->max_image_h;
@@ -59,7 +60,7 @@ static size_t session_bytes(const struct gpu_session_config *c)
 {
     struct panorama_cpu s;
 
-    return lay_out(&s, NULL, c);
+    return line_panorama_lay_out(&s, NULL, c);
 }
 
 static void session_free(struct gpu_session *base)
@@ -92,7 +93,7 @@ static int session_make(struct gpu_session **out, struct gpu *g, const struct gp
         free(s);
         return err_set(err, ERR_MEMORY, "no memory for a volume of %zu bytes", session_bytes(c));
     }
-    (void)lay_out(s, map, c);
+    (void)line_panorama_lay_out(s, map, c);
     g->used_bytes += s->arena_bytes;
     *out = &s->base;
     return 0;
@@ -103,7 +104,8 @@ static size_t state_bytes(struct gpu_session *s)
     return panorama_state_bytes(&s->config, &panorama_cpu_of(s)->kept);
 }
 
-static int save(struct gpu_session *base, uint8_t *buf, size_t cap, size_t *len, struct err *err)
+static int line_panorama_save(struct gpu_session *base, uint8_t *buf, size_t cap, size_t *len,
+                              struct err *err)
 {
     struct panorama_cpu *s = panorama_cpu_of(base);
     const struct gpu_session_config *c = &base->config;
@@ -122,7 +124,8 @@ static int save(struct gpu_session *base, uint8_t *buf, size_t cap, size_t *len,
     return 0;
 }
 
-static int load(struct gpu_session *base, const uint8_t *buf, size_t len, struct err *err)
+static int line_panorama_load(struct gpu_session *base, const uint8_t *buf, size_t len,
+                              struct err *err)
 {
     struct panorama_cpu *s = panorama_cpu_of(base);
     const struct gpu_session_config *c = &base->config;
@@ -149,8 +152,8 @@ static const struct gpu_session_ops session = {
     .free = session_free,
     .reads = panorama_state_reads,
     .state_bytes = state_bytes,
-    .save = save,
-    .load = load,
+    .save = line_panorama_save,
+    .load = line_panorama_load,
 };
 
 const struct gpu_line gpu_line_panorama = {

@@ -17,7 +17,7 @@ static const char *const names[PANORAMA_CUDA_PASSES] = {"pictures", "range", "ca
 
 /* ------------------------------------------------------------------------- sessions */
 
-static void *take(uint8_t *base, size_t *used, size_t bytes)
+static void *line_panorama_take(uint8_t *base, size_t *used, size_t bytes)
 {
     size_t at = *used;
 
@@ -35,35 +35,38 @@ static void lay_out_patch(struct panorama_dev *s, uint8_t *base, size_t *used,
     panorama_cylinder_size(&y, c);
     n = range_pixels(&y);
     labels = n * (size_t)y.stride;
-    s->field = take(base, used, 4 * panorama_voxels(c));
+    s->field = line_panorama_take(base, used, 4 * panorama_voxels(c));
     for (int e = 0; e < 2; e++)
-        s->look[e] = take(base, used, n * sizeof *s->look[e]);
-    s->costs = take(base, used, labels * sizeof *s->costs);
-    s->sums = take(base, used, labels * sizeof *s->sums);
-    s->at4 = take(base, used, n * sizeof *s->at4);
-    s->front = take(base, used, n * sizeof *s->front);
-    s->range = take(base, used, n * sizeof *s->range);
+        s->look[e] = line_panorama_take(base, used, n * sizeof *s->look[e]);
+    s->costs = line_panorama_take(base, used, labels * sizeof *s->costs);
+    s->sums = line_panorama_take(base, used, labels * sizeof *s->sums);
+    s->at4 = line_panorama_take(base, used, n * sizeof *s->at4);
+    s->front = line_panorama_take(base, used, n * sizeof *s->front);
+    s->range = line_panorama_take(base, used, n * sizeof *s->range);
 }
 
 /* Pieces of s; returns the bytes of all. The voxels come first, then what is zero at the start. */
-static size_t lay_out(struct panorama_dev *s, uint8_t *base, const struct gpu_session_config *c)
+static size_t line_panorama_lay_out(struct panorama_dev *s, uint8_t *base,
+                                    const struct gpu_session_config *c)
 {
     size_t pixels = (size_t)c->max_image_w * (size_t)c->max_image_h, used = 0;
 
-    s->voxels = take(base, &used, 4 * panorama_voxels(c));
-    s->dirty = take(base, &used, 4 * panorama_all_words(c));
-    s->told = take(base, &used, 4 * panorama_all_words(c));
-    s->opaque = take(base, &used, 4 * panorama_all_words(c));
-    s->occupied = take(base, &used, panorama_columns(c));
+    s->voxels = line_panorama_take(base, &used, 4 * panorama_voxels(c));
+    s->dirty = line_panorama_take(base, &used, 4 * panorama_all_words(c));
+    s->told = line_panorama_take(base, &used, 4 * panorama_all_words(c));
+    s->opaque = line_panorama_take(base, &used, 4 * panorama_all_words(c));
+    s->occupied = line_panorama_take(base, &used, panorama_columns(c));
     for (int i = 0; i < 2; i++) {
-        s->visible[i] = take(base, &used, panorama_columns(c) * sizeof *s->visible[i]);
-        s->picture[i] = i == 0 || c->baseline_m == 0.0f ? take(base, &used, 3 * pixels) : NULL;
-        s->rgb[i] = take(base, &used, 4 * pixels);
+        s->visible[i] =
+            line_panorama_take(base, &used, panorama_columns(c) * sizeof *s->visible[i]);
+        s->picture[i] =
+            i == 0 || c->baseline_m == 0.0f ? line_panorama_take(base, &used, 3 * pixels) : NULL;
+        s->rgb[i] = line_panorama_take(base, &used, 4 * pixels);
     }
-    s->needed = take(base, &used, (GPU_VOXELS_ITERATIONS + 1) * sizeof *s->needed);
-    s->n_opaque = take(base, &used, sizeof *s->n_opaque);
-    s->counts = take(base, &used, PANORAMA_CUDA_BLOCKS * sizeof *s->counts);
-    s->stamp_ns = take(base, &used, PANORAMA_CUDA_PASSES * sizeof *s->stamp_ns);
+    s->needed = line_panorama_take(base, &used, (GPU_VOXELS_ITERATIONS + 1) * sizeof *s->needed);
+    s->n_opaque = line_panorama_take(base, &used, sizeof *s->n_opaque);
+    s->counts = line_panorama_take(base, &used, PANORAMA_CUDA_BLOCKS * sizeof *s->counts);
+    s->stamp_ns = line_panorama_take(base, &used, PANORAMA_CUDA_PASSES * sizeof *s->stamp_ns);
     if (c->consistency == GPU_CONSISTENCY_PATCH)
         lay_out_patch(s, base, &used, c);
     return used;
@@ -73,7 +76,7 @@ static size_t session_bytes(const struct gpu_session_config *c)
 {
     struct panorama_dev s;
 
-    return lay_out(&s, NULL, c);
+    return line_panorama_lay_out(&s, NULL, c);
 }
 
 static void free_session(struct gpu_session *base)
@@ -86,8 +89,8 @@ static void free_session(struct gpu_session *base)
     free(s);
 }
 
-static int make(struct gpu_session **out, struct gpu *base, const struct gpu_session_config *c,
-                struct err *err)
+static int line_panorama_make(struct gpu_session **out, struct gpu *base,
+                              const struct gpu_session_config *c, struct err *err)
 {
     struct gpu_cuda *g = gpu_cuda_of(base);
     struct panorama_cuda *s = calloc(1, sizeof *s);
@@ -107,7 +110,7 @@ static int make(struct gpu_session **out, struct gpu *base, const struct gpu_ses
                              ALIGN + (size_t)c->max_points * sizeof *s->changes, err);
     if (rc)
         goto out;
-    (void)lay_out(&s->dev, s->arena, c);
+    (void)line_panorama_lay_out(&s->dev, s->arena, c);
     s->result = s->pinned;
     s->changes = (struct gpu_voxel_change *)((uint8_t *)s->pinned + ALIGN);
     memset(s->result, 0, sizeof *s->result);
@@ -129,8 +132,8 @@ static size_t state_bytes(struct gpu_session *base)
                : panorama_state_bytes(&base->config, &s->kept);
 }
 
-static int copy(void *to, const void *from, size_t n, enum cudaMemcpyKind kind, cudaStream_t stream,
-                struct err *err)
+static int line_panorama_copy(void *to, const void *from, size_t n, enum cudaMemcpyKind kind,
+                              cudaStream_t stream, struct err *err)
 {
     int rc;
 
@@ -139,7 +142,8 @@ out:
     return rc;
 }
 
-static int save(struct gpu_session *base, uint8_t *buf, size_t cap, size_t *len, struct err *err)
+static int line_panorama_save(struct gpu_session *base, uint8_t *buf, size_t cap, size_t *len,
+                              struct err *err)
 {
     const struct panorama_cuda *s = (const struct panorama_cuda *)base;
     const struct gpu_session_config *c = &base->config;
@@ -150,20 +154,20 @@ static int save(struct gpu_session *base, uint8_t *buf, size_t cap, size_t *len,
     if (rc == 0)
         rc = panorama_state_open(buf, cap, c, &s->kept, &to, len, err);
     if (rc == 0)
-        rc = copy(to.voxels, s->dev.voxels, 4 * panorama_voxels(c), cudaMemcpyDeviceToHost, g->copy,
-                  err);
+        rc = line_panorama_copy(to.voxels, s->dev.voxels, 4 * panorama_voxels(c),
+                                cudaMemcpyDeviceToHost, g->copy, err);
     if (rc == 0)
-        rc = copy(to.dirty, s->dev.dirty, 4 * panorama_all_words(c), cudaMemcpyDeviceToHost,
-                  g->copy, err);
+        rc = line_panorama_copy(to.dirty, s->dev.dirty, 4 * panorama_all_words(c),
+                                cudaMemcpyDeviceToHost, g->copy, err);
     if (rc == 0)
-        rc = copy(to.told, s->dev.told, 4 * panorama_all_words(c), cudaMemcpyDeviceToHost, g->copy,
-                  err);
+        rc = line_panorama_copy(to.told, s->dev.told, 4 * panorama_all_words(c),
+                                cudaMemcpyDeviceToHost, g->copy, err);
     if (rc == 0 && to.field)
-        rc = copy(to.field, s->dev.field, 4 * panorama_voxels(c), cudaMemcpyDeviceToHost, g->copy,
-                  err);
+        rc = line_panorama_copy(to.field, s->dev.field, 4 * panorama_voxels(c),
+                                cudaMemcpyDeviceToHost, g->copy, err);
     if (rc == 0 && to.picture)
-        rc = copy(to.picture, s->dev.rgb[s->kept.at], panorama_kept_bytes(&s->kept),
-                  cudaMemcpyDeviceToHost, g->copy, err);
+        rc = line_panorama_copy(to.picture, s->dev.rgb[s->kept.at], panorama_kept_bytes(&s->kept),
+                                cudaMemcpyDeviceToHost, g->copy, err);
     if (rc)
         return rc;
     CU_TRY(cudaStreamSynchronize(g->copy));
@@ -171,7 +175,8 @@ out:
     return rc;
 }
 
-static int load(struct gpu_session *base, const uint8_t *buf, size_t len, struct err *err)
+static int line_panorama_load(struct gpu_session *base, const uint8_t *buf, size_t len,
+                              struct err *err)
 {
     struct panorama_cuda *s = (struct panorama_cuda *)base;
     const struct gpu_session_config *c = &base->config;
@@ -182,20 +187,20 @@ static int load(struct gpu_session *base, const uint8_t *buf, size_t len, struct
     if (rc)
         return rc;
     CU_TRY(cudaSetDevice(g->device));
-    rc = copy(s->dev.voxels, from.voxels, 4 * panorama_voxels(c), cudaMemcpyHostToDevice, g->setup,
-              err);
+    rc = line_panorama_copy(s->dev.voxels, from.voxels, 4 * panorama_voxels(c),
+                            cudaMemcpyHostToDevice, g->setup, err);
     if (rc == 0)
-        rc = copy(s->dev.dirty, from.dirty, 4 * panorama_all_words(c), cudaMemcpyHostToDevice,
-                  g->setup, err);
+        rc = line_panorama_copy(s->dev.dirty, from.dirty, 4 * panorama_all_words(c),
+                                cudaMemcpyHostToDevice, g->setup, err);
     if (rc == 0)
-        rc = copy(s->dev.told, from.told, 4 * panorama_all_words(c), cudaMemcpyHostToDevice,
-                  g->setup, err);
+        rc = line_panorama_copy(s->dev.told, from.told, 4 * panorama_all_words(c),
+                                cudaMemcpyHostToDevice, g->setup, err);
     if (rc == 0 && from.field)
-        rc = copy(s->dev.field, from.field, 4 * panorama_voxels(c), cudaMemcpyHostToDevice,
-                  g->setup, err);
+        rc = line_panorama_copy(s->dev.field, from.field, 4 * panorama_voxels(c),
+                                cudaMemcpyHostToDevice, g->setup, err);
     if (rc == 0 && from.picture)
-        rc = copy(s->dev.rgb[s->kept.at], from.picture, panorama_kept_bytes(&s->kept),
-                  cudaMemcpyHostToDevice, g->setup, err);
+        rc = line_panorama_copy(s->dev.rgb[s->kept.at], from.picture, panorama_kept_bytes(&s->kept),
+                                cudaMemcpyHostToDevice, g->setup, err);
     if (rc == 0)
         rc = carve_cuda_occupy(&s->dev, &c->volume, g->setup, err);
     if (rc == 0)
@@ -206,16 +211,17 @@ out:
 
 static const struct gpu_session_ops session = {
     .bytes = session_bytes,
-    .make = make,
+    .make = line_panorama_make,
     .free = free_session,
     .state_bytes = state_bytes,
-    .save = save,
-    .load = load,
+    .save = line_panorama_save,
+    .load = line_panorama_load,
 };
 
 /* ------------------------------------------------------------------------- pairs */
 
-static void describe(void *arg, const struct graph_cuda *graph, int at, const struct gpu_item *item)
+static void line_panorama_describe(void *arg, const struct graph_cuda *graph, int at,
+                                   const struct gpu_item *item)
 {
     const struct panorama_cuda *s = (const struct panorama_cuda *)item->session;
     struct pair_cuda *a = arg;
@@ -241,9 +247,9 @@ static int upload(struct gpu_item *item, cudaStream_t stream, struct err *err)
     memset(&pair->result, 0, sizeof pair->result);
     pair->changes = NULL;
     for (int e = 0; e < n && rc == 0; e++)
-        rc = copy(s->dev.picture[e], pair->eye[e].rgb,
-                  3 * (size_t)pair->eye[e].width * (size_t)pair->eye[e].height,
-                  cudaMemcpyHostToDevice, stream, err);
+        rc = line_panorama_copy(s->dev.picture[e], pair->eye[e].rgb,
+                                3 * (size_t)pair->eye[e].width * (size_t)pair->eye[e].height,
+                                cudaMemcpyHostToDevice, stream, err);
     return rc;
 }
 
@@ -273,7 +279,7 @@ const struct line_cuda line_panorama_cuda = {
     .arg_bytes = sizeof(struct pair_cuda),
     .passes = passes,
     .n_passes = PANORAMA_CUDA_PASSES,
-    .describe = describe,
+    .describe = line_panorama_describe,
     .upload = upload,
     .take = take_pair,
 };

@@ -1,10 +1,11 @@
 #include "gpu/panorama/panorama.h"
 #include "gpu/panorama/range_point.h"
+#include "proto/geom/pose.h"
 
 #include <math.h>
 #include <string.h>
 
-#define POSE_MOST_M 1e5f
+#define CORNER_MOST_M 1e5f
 #define COLOUR_MOST 442.0f /* between black and white */
 
 static int check_volume(const struct gpu_volume *v, struct err *err)
@@ -16,9 +17,9 @@ static int check_volume(const struct gpu_volume *v, struct err *err)
     if (!(v->voxel_m >= 0.001f && v->voxel_m <= 1.0f))
         return err_at(err, ERR_INPUT, "/voxel_m", "%g m, must be in 0.001...1", (double)v->voxel_m);
     for (int i = 0; i < 3; i++) {
-        if (!(fabsf(v->min_m[i]) <= POSE_MOST_M))
+        if (!(fabsf(v->min_m[i]) <= CORNER_MOST_M))
             return err_at(err, ERR_INPUT, "/volume", "a corner that is not within %g m",
-                          (double)POSE_MOST_M);
+                          (double)CORNER_MOST_M);
         if (v->n[i] < 1 || v->n[i] > GPU_VOXELS_SIDE_MAX)
             return err_at(err, ERR_INPUT, "/volume",
                           "%d voxels along a side, must be in 1...%d: a smaller volume or larger "
@@ -53,23 +54,6 @@ int panorama_check_config(const struct gpu_session_config *c, struct err *err)
     return 0;
 }
 
-static int is_pose(const struct rigid *T)
-{
-    const float *r = T->r;
-
-    for (int i = 0; i < 3; i++) {
-        if (!(fabsf(T->t[i]) <= POSE_MOST_M))
-            return 0;
-        for (int j = 0; j <= i; j++) {
-            float dot =
-                r[3 * i] * r[3 * j] + r[3 * i + 1] * r[3 * j + 1] + r[3 * i + 2] * r[3 * j + 2];
-            if (!(fabsf(dot - (i == j ? 1.0f : 0.0f)) <= 1e-3f))
-                return 0;
-        }
-    }
-    return 1;
-}
-
 static int check_picture(const struct gpu_session_config *c, const struct gpu_pair_eye *e,
                          struct err *err)
 {
@@ -77,11 +61,9 @@ static int check_picture(const struct gpu_session_config *c, const struct gpu_pa
         (int64_t)e->width * e->height > (int64_t)c->max_image_w * c->max_image_h)
         return err_set(err, ERR_INPUT, "a picture of %dx%d in a session made for %dx%d", e->width,
                        e->height, c->max_image_w, c->max_image_h);
-    if (!(e->K.fx >= 1.0f && e->K.fx < 1e6f && e->K.fy >= 1.0f && e->K.fy < 1e6f &&
-          fabsf(e->K.cx) < 1e6f && fabsf(e->K.cy) < 1e6f) ||
-        !lens_valid(&e->lens))
+    if (!lens_camera_valid(e->K, &e->lens))
         return err_set(err, ERR_INPUT, "intrinsics that are not those of a camera");
-    if (!is_pose(&e->T_wc))
+    if (!pose_is_rigid(&e->T_wc))
         return err_set(err, ERR_INPUT, "a pose that is not finite or not rigid");
     return 0;
 }
@@ -99,7 +81,7 @@ static int check_place(const struct gpu_session_config *c, struct vec3 at, struc
     return 0;
 }
 
-static struct vec3 place_of(const struct gpu_pair_eye *e)
+static struct vec3 panorama_place_of(const struct gpu_pair_eye *e)
 {
     return vec3_make(e->T_wc.t[0], e->T_wc.t[1], e->T_wc.t[2]);
 }
@@ -112,7 +94,7 @@ static struct vec3 middle(struct vec3 a, struct vec3 b)
 
 static float apart(const struct gpu_pair_eye *a, const struct gpu_pair_eye *b)
 {
-    return sqrtf(vec3_norm2(vec3_sub(place_of(a), place_of(b))));
+    return sqrtf(vec3_norm2(vec3_sub(panorama_place_of(a), panorama_place_of(b))));
 }
 
 int panorama_check_eye(const struct gpu_session_config *c, const struct gpu_pair_eye *e,
@@ -120,7 +102,7 @@ int panorama_check_eye(const struct gpu_session_config *c, const struct gpu_pair
 {
     int rc = check_picture(c, e, err);
 
-    return rc ? rc : check_place(c, place_of(e), err);
+    return rc ? rc : check_place(c, panorama_place_of(e), err);
 }
 
 /* Both pictures of a pair came. */
@@ -140,7 +122,8 @@ static int check_both(const struct gpu_session_config *c, const struct gpu_pair 
         return err_set(err, ERR_INPUT, "cameras that are %g m apart, must be %g to %g",
                        (double)apart_m, (double)PANORAMA_APART_LEAST_M,
                        (double)PANORAMA_APART_MOST_M);
-    return check_place(c, middle(place_of(&pair->eye[0]), place_of(&pair->eye[1])), err);
+    return check_place(
+        c, middle(panorama_place_of(&pair->eye[0]), panorama_place_of(&pair->eye[1])), err);
 }
 
 int panorama_check(const struct gpu_item *item, struct err *err)
@@ -300,7 +283,8 @@ void panorama_view(struct voxel_view *view, const struct panorama_kept *kept,
     look_through(&view->eye[1], second);
     view->field_cos = c->field_rad >= LENS_PI ? -1.0f : cosf(c->field_rad);
     view->threshold2 = (int)ceilf(c->colour_levels * c->colour_levels);
-    voxel_ground(&c->volume, middle(place_of(first), place_of(second)), view->ground);
+    voxel_ground(&c->volume, middle(panorama_place_of(first), panorama_place_of(second)),
+                 view->ground);
     if (view->patch)
         place_cylinder(view, c, first->T_wc.t, second->T_wc.t);
 }

@@ -8,7 +8,7 @@
 
 #define SUM_NONE 60000u /* beside the first and the last label of a kind */
 
-static void look(struct panorama_cpu *s)
+static void range_look_up(struct panorama_cpu *s)
 {
     const struct voxel_cylinder *c = &s->view.cylinder;
 
@@ -36,8 +36,8 @@ static void cost(struct panorama_cpu *s)
 
 /* One pixel further: sums of the labels first ... end - 1, which are of one kind and have a place
  * without a sum on either side. Returns the least. */
-static uint32_t step(uint16_t *to, const uint16_t *from, const uint8_t *costs, int n,
-                     uint32_t least, uint32_t edge, uint32_t flat)
+static uint32_t range_step_row(uint16_t *to, const uint16_t *from, const uint8_t *costs, int n,
+                               uint32_t least, uint32_t edge, uint32_t flat)
 {
     uint32_t best = SUM_NONE;
 
@@ -50,14 +50,14 @@ static uint32_t step(uint16_t *to, const uint16_t *from, const uint8_t *costs, i
     return best;
 }
 
-static void add(uint16_t *sums, const uint16_t *more, int n)
+static void range_add(uint16_t *sums, const uint16_t *more, int n)
 {
     for (int k = 0; k < n; k++)
         sums[k] = (uint16_t)(sums[k] + more[k]);
 }
 
 /* (Y4) A line of a path. Standing labels begin at 1 of a row of sums, level ones behind a gap. */
-static void walk(struct panorama_cpu *s, int path, int line)
+static void range_walk(struct panorama_cpu *s, int path, int line)
 {
     const struct voxel_cylinder *c = &s->view.cylinder;
     int ns = c->n_stand, nl = c->n_labels - ns, lead = range_lead(c, path);
@@ -78,13 +78,13 @@ static void walk(struct panorama_cpu *s, int path, int line)
             memset(from + 1, 0, (size_t)ns * sizeof *from);
             memset(from + 2 + ns, 0, (size_t)nl * sizeof *from);
         }
-        a = step(to + 1, from + 1, costs, ns, least, edge, flat);
-        b = step(to + 2 + ns, from + 2 + ns, costs + ns, nl, least, edge, flat);
+        a = range_step_row(to + 1, from + 1, costs, ns, least, edge, flat);
+        b = range_step_row(to + 2 + ns, from + 2 + ns, costs + ns, nl, least, edge, flat);
         least = a < b ? a : b;
         before = here;
         if (i >= 0) {
-            add(all, to + 1, ns);
-            add(all + ns, to + 2 + ns, nl);
+            range_add(all, to + 1, ns);
+            range_add(all + ns, to + 2 + ns, nl);
         }
     }
 }
@@ -111,7 +111,7 @@ static int best_of(const struct voxel_cylinder *c, const uint16_t *sums, int v, 
 }
 
 /* (Y5) One column: the pixels that the second camera sees as well, as nothing is before them. */
-static void pick(struct panorama_cpu *s, int u)
+static void range_pick(struct panorama_cpu *s, int u)
 {
     const struct voxel_cylinder *c = &s->view.cylinder;
     size_t w = (size_t)c->w;
@@ -151,16 +151,16 @@ int range_cpu_run(struct gpu_item *item, struct err *err)
     (void)err;
     if (!s->view.patch || s->view.paired != GPU_PAIRED_LAID)
         return 0;
-    look(s);
+    range_look_up(s);
     cost(s);
     memset(s->sums, 0, range_pixels(c) * (size_t)c->stride * sizeof *s->sums);
     for (int path = 0; path < RANGE_PATHS; path++) {
 #pragma omp parallel for schedule(dynamic, 8)
         for (int line = 0; line < range_lines(c, path); line++)
-            walk(s, path, line);
+            range_walk(s, path, line);
     }
 #pragma omp parallel for schedule(dynamic, 8)
     for (int u = 0; u < c->w; u++)
-        pick(s, u);
+        range_pick(s, u);
     return 0;
 }

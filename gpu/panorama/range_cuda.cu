@@ -72,9 +72,9 @@ static __device__ inline uint32_t above(const struct voxel_cylinder *c, const ui
 }
 
 /* A warp: one pixel further along a line. Returns the least sum. */
-static __device__ inline uint32_t step(const struct voxel_cylinder *c, uint32_t *to,
-                                       const uint32_t *from, const uint8_t *costs, uint32_t least,
-                                       uint32_t edge, uint32_t flat)
+static __device__ inline uint32_t range_step_row(const struct voxel_cylinder *c, uint32_t *to,
+                                                 const uint32_t *from, const uint8_t *costs,
+                                                 uint32_t least, uint32_t edge, uint32_t flat)
 {
     uint32_t best = SUM_NONE;
 #pragma unroll
@@ -105,8 +105,8 @@ static __global__ void walk_kernel(const struct pair_cuda *pairs, int path)
         for (int n = -lead; n < range_steps(c, path); n++) {
             size_t pixel = range_at(c, path, line, n), at = pixel * (size_t)c->stride;
             uint32_t here = p->s.look[0][pixel];
-            least = step(c, to, from, p->s.costs + at, least, range_edge(here, before),
-                         range_flat(c, p->s.look[0], pixel));
+            least = range_step_row(c, to, from, p->s.costs + at, least, range_edge(here, before),
+                                   range_flat(c, p->s.look[0], pixel));
             before = here;
 #pragma unroll
             for (int i = 0; i < PLACES; i++) {

@@ -23,8 +23,8 @@ static void guess_all(struct hypothesis_guess *guess, const struct tensors *t, c
 }
 
 /* (O14) Those with the most votes that agree with none before them. */
-static void pick(struct hypothesis *tried, struct hypothesis_guess *guess, uint32_t n,
-                 uint32_t object, const struct hypothesis_params *p)
+static void hypothesis_pick(struct hypothesis *tried, struct hypothesis_guess *guess, uint32_t n,
+                            uint32_t object, const struct hypothesis_params *p)
 {
     for (int i = 0; i < p->tries; i++) {
         const struct hypothesis_guess *g;
@@ -43,8 +43,8 @@ static void pick(struct hypothesis *tried, struct hypothesis_guess *guess, uint3
 }
 
 /* (O16) A round over each stride-th point. */
-static int step(struct rigid *T_co, const struct surface *s, const struct object *o,
-                uint32_t stride, float gate)
+static int hypothesis_step_all(struct rigid *T_co, const struct surface *s, const struct object *o,
+                               uint32_t stride, float gate)
 {
     int64_t sum[HYPOTHESIS_SUMS] = {0};
 
@@ -54,8 +54,9 @@ static int step(struct rigid *T_co, const struct surface *s, const struct object
 }
 
 /* (O17) What the picture says of each stride-th point. pixel: what supports it; or NULL. */
-static void count(int64_t tally[HYPOTHESIS_TALLY], int32_t *pixel, const struct surface *s,
-                  const struct object *o, const struct rigid *T_co, uint32_t stride, float close)
+static void hypothesis_count_pixels(int64_t tally[HYPOTHESIS_TALLY], int32_t *pixel,
+                                    const struct surface *s, const struct object *o,
+                                    const struct rigid *T_co, uint32_t stride, float close)
 {
     memset(tally, 0, HYPOTHESIS_TALLY * sizeof *tally);
     for (size_t i = 0; i < o->n_points; i += stride) {
@@ -70,7 +71,7 @@ struct hypothesis_view hypothesis_cpu_judge(const struct surface *s, const struc
 {
     int64_t tally[HYPOTHESIS_TALLY];
 
-    count(tally, NULL, s, o, T_co, 1, close_m);
+    hypothesis_count_pixels(tally, NULL, s, o, T_co, 1, close_m);
     return hypothesis_view_of(tally);
 }
 
@@ -84,31 +85,32 @@ static void refine(struct hypothesis *h, const struct surface *s, const struct o
     float gate = p->gate_m;
 
     for (int i = 0; i < p->rounds; i++) {
-        if (!step(&h->T_co, s, o, stride, gate))
+        if (!hypothesis_step_all(&h->T_co, s, o, stride, gate))
             return;
         gate = hypothesis_shrink(gate, p);
     }
-    count(tally, NULL, s, o, &h->T_co, stride, p->close_m);
+    hypothesis_count_pixels(tally, NULL, s, o, &h->T_co, stride, p->close_m);
     v = hypothesis_view_of(tally);
     if (hypothesis_score(&v) < p->hopeless)
         return;
     for (int i = 0; i < p->last; i++) {
-        if (!step(&h->T_co, s, o, 1, gate))
+        if (!hypothesis_step_all(&h->T_co, s, o, 1, gate))
             return;
         gate = hypothesis_shrink(gate, p);
     }
-    count(tally, NULL, s, o, &h->T_co, 1, p->close_m);
+    hypothesis_count_pixels(tally, NULL, s, o, &h->T_co, 1, p->close_m);
     hypothesis_judge(h, tally, o->is_coarse, p);
 }
 
 /* (O17) Is enough of its surface open? Then it is taken. */
-static int take(const struct hypotheses *q, const struct hypothesis *h, const struct surface *s,
-                const struct object *o, const struct hypothesis_params *p)
+static int hypothesis_take(const struct hypotheses *q, const struct hypothesis *h,
+                           const struct surface *s, const struct object *o,
+                           const struct hypothesis_params *p)
 {
     int64_t tally[HYPOTHESIS_TALLY];
     uint32_t open = 0;
 
-    count(tally, q->pixel, s, o, &h->T_co, 1, p->close_m);
+    hypothesis_count_pixels(tally, q->pixel, s, o, &h->T_co, 1, p->close_m);
     for (size_t i = 0; i < o->n_points; i++)
         open += q->pixel[i] >= 0 && !q->claims[q->pixel[i]];
     if (!hypothesis_open(open, h))
@@ -120,8 +122,8 @@ static int take(const struct hypotheses *q, const struct hypothesis *h, const st
 }
 
 /* (O17) The best supported first. */
-static void keep(const struct hypotheses *q, uint32_t n, const struct surface *s,
-                 const struct library *l, const struct hypothesis_params *p)
+static void hypothesis_keep(const struct hypotheses *q, uint32_t n, const struct surface *s,
+                            const struct library *l, const struct hypothesis_params *p)
 {
     memset(q->claims, 0, (size_t)s->w * (size_t)s->h * sizeof *q->claims);
     *q->n_found = 0;
@@ -134,7 +136,7 @@ static void keep(const struct hypotheses *q, uint32_t n, const struct surface *s
         if (top == 0)
             break;
         h = &q->tried[hypothesis_number(top)];
-        if (take(q, h, s, l->object[h->object], p))
+        if (hypothesis_take(q, h, s, l->object[h->object], p))
             q->found[(*q->n_found)++] = *h;
         h->points = 0;
     }
@@ -150,10 +152,10 @@ void hypothesis_cpu_run(const struct hypotheses *q, const struct tensors *t, con
         struct hypothesis_guess *guess = q->guess + (size_t)o * q->tensors;
         struct hypothesis *tried = q->tried + (size_t)o * tries;
         guess_all(guess, t, best, o, l, p);
-        pick(tried, guess, *t->n_tensors, o, p);
+        hypothesis_pick(tried, guess, *t->n_tensors, o, p);
         for (uint32_t i = 0; i < tries; i++)
             if (tried[i].votes)
                 refine(&tried[i], s, l->object[o], p);
     }
-    keep(q, l->n_objects * tries, s, l, p);
+    hypothesis_keep(q, l->n_objects * tries, s, l, p);
 }

@@ -88,9 +88,11 @@ static __global__ void __launch_bounds__(THREADS)
 }
 
 /* (O17) What the picture says of each stride-th point. pixel: what supports it; or NULL. */
-static __device__ void count(int64_t *tally, int32_t *pixel, int64_t *room, const struct surface *s,
-                             const struct object_point *point, uint32_t n, const struct rigid *T_co,
-                             uint32_t stride, float close)
+static __device__ void hypothesis_count_pixels(int64_t *tally, int32_t *pixel, int64_t *room,
+                                               const struct surface *s,
+                                               const struct object_point *point, uint32_t n,
+                                               const struct rigid *T_co, uint32_t stride,
+                                               float close)
 {
     for (int i = 0; i < HYPOTHESIS_TALLY; i++)
         tally[i] = 0;
@@ -141,12 +143,12 @@ static __device__ void refine(struct hypothesis *own, int64_t *room, const struc
 
     if (!run_rounds(&own->T_co, &gate, room, s, point, n, stride, p->rounds, p))
         return;
-    count(tally, NULL, room, s, point, n, &own->T_co, stride, p->close_m);
+    hypothesis_count_pixels(tally, NULL, room, s, point, n, &own->T_co, stride, p->close_m);
     v = hypothesis_view_of(tally);
     if (hypothesis_score(&v) < p->hopeless ||
         !run_rounds(&own->T_co, &gate, room, s, point, n, 1, p->last, p))
         return;
-    count(tally, NULL, room, s, point, n, &own->T_co, 1, p->close_m);
+    hypothesis_count_pixels(tally, NULL, room, s, point, n, &own->T_co, 1, p->close_m);
     hypothesis_judge(own, tally, is_coarse, p);
 }
 
@@ -165,14 +167,15 @@ static __global__ void __launch_bounds__(THREADS)
 }
 
 /* (O17) Is enough of its surface open? Then it is taken. */
-static __device__ int take(const struct hypothesis_picture *h, int64_t *room,
-                           const struct hypothesis *at, const struct surface *s,
-                           const struct hypothesis_params *p)
+static __device__ int hypothesis_take(const struct hypothesis_picture *h, int64_t *room,
+                                      const struct hypothesis *at, const struct surface *s,
+                                      const struct hypothesis_params *p)
 {
     uint32_t from = h->l.first[at->object], n = h->l.first[at->object + 1] - from;
     int64_t tally[HYPOTHESIS_TALLY], open = 0;
 
-    count(tally, h->q.pixel, room, s, h->l.point + from, n, &at->T_co, 1, p->close_m);
+    hypothesis_count_pixels(tally, h->q.pixel, room, s, h->l.point + from, n, &at->T_co, 1,
+                            p->close_m);
     for (uint32_t i = threadIdx.x; i < n; i += THREADS)
         open += h->q.pixel[i] >= 0 && !h->q.claims[h->q.pixel[i]];
     add_up<1>(&open, room);
@@ -201,7 +204,7 @@ static __global__ void __launch_bounds__(THREADS)
         if (top == 0)
             break;
         at = &h.q.tried[hypothesis_number(top)];
-        if (take(&h, room, at, &s, &p)) {
+        if (hypothesis_take(&h, room, at, &s, &p)) {
             if (threadIdx.x == 0)
                 h.q.found[found] = *at;
             found++;

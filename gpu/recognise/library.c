@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* How many tensors and entries there are, and where each bin begins. */
-static int count(struct library *l, struct err *err)
+static int library_count(struct library *l, struct err *err)
 {
     uint64_t tensors = 0, entries = 0;
 
@@ -85,7 +85,7 @@ int library_new(struct library *l, const struct object *const *objects, uint32_t
         return err_set(err, ERR_INPUT, "a library has 1 to %d objects", LIBRARY_OBJECTS_MAX);
     l->unit_m = objects[0]->unit_m;
     l->voxel = objects[0]->voxel;
-    if ((rc = count(l, err)))
+    if ((rc = library_count(l, err)))
         return rc;
     l->middle = calloc(n, sizeof *l->middle);
     l->is_coarse = calloc(n, sizeof *l->is_coarse);

@@ -2,8 +2,8 @@
 
 #include "gpu/recognise/tensor_point.h"
 
-static void compare(uint64_t *best, const uint32_t *dense, uint32_t square, const struct library *l,
-                    uint32_t at, const struct match_params *p)
+static void match_compare(uint64_t *best, const uint32_t *dense, uint32_t square,
+                          const struct library *l, uint32_t at, const struct match_params *p)
 {
     const struct library_tensor *t = &l->tensor[at];
     struct match_sums sums[2] = {{0, 0}, {0, 0}};
@@ -36,6 +36,6 @@ void match_cpu_run(uint64_t *best, const struct tensor *tensor, uint32_t n, cons
         }
         match_range(&first, &end, l->bin, tensor[i].bin);
         for (uint32_t at = first; at < end; at++)
-            compare(best + (size_t)i * l->n_objects, dense, square, l, at, p);
+            match_compare(best + (size_t)i * l->n_objects, dense, square, l, at, p);
     }
 }

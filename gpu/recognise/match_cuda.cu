@@ -15,9 +15,9 @@
 #define WARPS (THREADS / 32)
 #define SHARES 16
 
-static __device__ void compare(uint64_t *best, const uint32_t *dense, uint32_t square,
-                               const struct match_library *l, uint32_t at,
-                               const struct match_params *p)
+static __device__ void match_compare(uint64_t *best, const uint32_t *dense, uint32_t square,
+                                     const struct match_library *l, uint32_t at,
+                                     const struct match_params *p)
 {
     struct library_tensor t = l->tensor[at];
     struct match_sums sums[2] = {{0, 0}, {0, 0}};
@@ -61,7 +61,7 @@ static __global__ void __launch_bounds__(THREADS)
     match_range(&first, &end, l.bin, t->bin);
     for (uint32_t at = first + blockIdx.y * WARPS + threadIdx.x / 32; at < end;
          at += SHARES * WARPS)
-        compare(best + (size_t)blockIdx.x * l.n_objects, dense, square, &l, at, &p);
+        match_compare(best + (size_t)blockIdx.x * l.n_objects, dense, square, &l, at, &p);
 }
 
 int match_cuda_run(uint64_t *best, const struct tensor *tensor, const uint32_t *n, uint32_t room,

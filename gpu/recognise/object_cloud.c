@@ -62,7 +62,7 @@ static int by_size(const void *a, const void *b)
 }
 
 /* The tree, the usual reach, and the box around the points with half of that beside them. */
-static int measure(struct patches *s, struct err *err)
+static int object_cloud_measure(struct patches *s, struct err *err)
 {
     float *place = malloc(s->n * 3 * sizeof *place), *reach = malloc(s->n * sizeof *reach);
     uint32_t id[AROUND + 1];
@@ -189,7 +189,7 @@ static int patch(struct vec3 corner[CORNERS], const struct patches *s, size_t i)
     return n;
 }
 
-static int put(struct patches *s, const struct vec3 *corner, int n, struct err *err)
+static int object_cloud_put(struct patches *s, const struct vec3 *corner, int n, struct err *err)
 {
     size_t triangles = n < 3 ? 0 : (size_t)n - 2;
 
@@ -233,10 +233,10 @@ int object_add_cloud(struct object *o, const struct object_point *point, size_t 
                      "%zu points of a surface are too few for an object: it takes %d", facing,
                      OBJECT_CLOUD_MIN);
     if (rc == 0)
-        rc = measure(&s, err);
+        rc = object_cloud_measure(&s, err);
     for (size_t i = 0; i < n && rc == 0; i++)
         if (vec3_norm2(point[i].normal) > 0)
-            rc = put(&s, corner, patch(corner, &s, i), err);
+            rc = object_cloud_put(&s, corner, patch(corner, &s, i), err);
     mesh = (struct object_mesh){s.xyz, s.n_corners, s.corner, s.n_triangles, 1};
     if (rc == 0)
         rc = object_add_mesh(o, &mesh, &coarse, tp, err);

@@ -28,8 +28,8 @@ struct recognise_cuda {
 };
 
 /* A piece of device memory, filled from the host where `from` is given. */
-static int take(struct recognise_cuda *r, void *pointer, const void *from, size_t bytes,
-                struct err *err)
+static int recognise_take(struct recognise_cuda *r, void *pointer, const void *from, size_t bytes,
+                          struct err *err)
 {
     void *p = NULL;
     int rc = 0;
@@ -54,22 +54,24 @@ static int take_all(struct recognise_cuda *r, const struct library *l, struct er
     surface_shape(s, c->w, c->h, c->K, c->step);
     pixels = (size_t)s->w * (size_t)s->h;
     cells = tensor_cells(&c->tensor, s->w, s->h);
-    if ((rc = take(r, &r->depth, NULL, (size_t)c->w * (size_t)c->h * 4, err)) ||
-        (rc = take(r, &s->filtered, NULL, pixels * sizeof *s->filtered, err)) ||
-        (rc = take(r, &s->point, NULL, pixels * sizeof *s->point, err)) ||
-        (rc = take(r, &s->normal, NULL, pixels * sizeof *s->normal, err)) ||
-        (rc = take(r, &s->mesh, NULL, pixels, err)) ||
-        (rc = take(r, &s->sums, NULL, sizeof *s->sums, err)) ||
-        (rc = take(r, &s->limits, NULL, sizeof *s->limits, err)) ||
-        (rc = take(r, &t->pair, NULL, cells * sizeof *t->pair, err)) ||
-        (rc = take(r, &t->n_pairs, NULL, sizeof *t->n_pairs, err)) ||
-        (rc = take(r, &t->n_tensors, NULL, sizeof *t->n_tensors, err)) ||
-        (rc = take(r, &t->picked, NULL, n * sizeof *t->picked, err)) ||
-        (rc = take(r, &t->tensor, NULL, n * sizeof *t->tensor, err)) ||
-        (rc = take(r, &r->best, NULL, n * l->n_objects * sizeof *r->best, err)) ||
-        (rc = take(r, &r->library.tensor, l->tensor, l->n_tensors * sizeof *l->tensor, err)) ||
-        (rc = take(r, &r->library.entry, l->entry, l->n_entries * sizeof *l->entry, err)) ||
-        (rc = take(r, &r->library.bin, l->bin, sizeof l->bin, err)))
+    if ((rc = recognise_take(r, &r->depth, NULL, (size_t)c->w * (size_t)c->h * 4, err)) ||
+        (rc = recognise_take(r, &s->filtered, NULL, pixels * sizeof *s->filtered, err)) ||
+        (rc = recognise_take(r, &s->point, NULL, pixels * sizeof *s->point, err)) ||
+        (rc = recognise_take(r, &s->normal, NULL, pixels * sizeof *s->normal, err)) ||
+        (rc = recognise_take(r, &s->mesh, NULL, pixels, err)) ||
+        (rc = recognise_take(r, &s->sums, NULL, sizeof *s->sums, err)) ||
+        (rc = recognise_take(r, &s->limits, NULL, sizeof *s->limits, err)) ||
+        (rc = recognise_take(r, &t->pair, NULL, cells * sizeof *t->pair, err)) ||
+        (rc = recognise_take(r, &t->n_pairs, NULL, sizeof *t->n_pairs, err)) ||
+        (rc = recognise_take(r, &t->n_tensors, NULL, sizeof *t->n_tensors, err)) ||
+        (rc = recognise_take(r, &t->picked, NULL, n * sizeof *t->picked, err)) ||
+        (rc = recognise_take(r, &t->tensor, NULL, n * sizeof *t->tensor, err)) ||
+        (rc = recognise_take(r, &r->best, NULL, n * l->n_objects * sizeof *r->best, err)) ||
+        (rc = recognise_take(r, &r->library.tensor, l->tensor, l->n_tensors * sizeof *l->tensor,
+                             err)) ||
+        (rc = recognise_take(r, &r->library.entry, l->entry, l->n_entries * sizeof *l->entry,
+                             err)) ||
+        (rc = recognise_take(r, &r->library.bin, l->bin, sizeof l->bin, err)))
         return rc;
     s->depth = r->depth;
     r->library.n_objects = r->n_objects = l->n_objects;
@@ -89,11 +91,14 @@ static int take_library(struct recognise_cuda *r, const struct library *l, struc
         first[i + 1] = first[i] + (uint32_t)l->object[i]->n_points;
     for (uint32_t i = 0; i < l->n_tensors && rc == 0; i++)
         T_ob[i] = l->from[i]->T_ob;
-    if (rc == 0 && (rc = take(r, &to->T_ob, T_ob, l->n_tensors * sizeof *T_ob, err)) == 0 &&
-        (rc = take(r, &to->middle, l->middle, l->n_objects * sizeof *l->middle, err)) == 0 &&
-        (rc = take(r, &to->is_coarse, l->is_coarse, l->n_objects, err)) == 0 &&
-        (rc = take(r, &to->first, first, ((size_t)l->n_objects + 1) * sizeof *first, err)) == 0)
-        rc = take(r, &point, NULL, first[l->n_objects] * sizeof *point, err);
+    if (rc == 0 &&
+        (rc = recognise_take(r, &to->T_ob, T_ob, l->n_tensors * sizeof *T_ob, err)) == 0 &&
+        (rc = recognise_take(r, &to->middle, l->middle, l->n_objects * sizeof *l->middle, err)) ==
+            0 &&
+        (rc = recognise_take(r, &to->is_coarse, l->is_coarse, l->n_objects, err)) == 0 &&
+        (rc = recognise_take(r, &to->first, first, ((size_t)l->n_objects + 1) * sizeof *first,
+                             err)) == 0)
+        rc = recognise_take(r, &point, NULL, first[l->n_objects] * sizeof *point, err);
     to->n_objects = l->n_objects;
     for (uint32_t i = 0; i < l->n_objects && rc == 0; i++) {
         to->point = point;
@@ -122,12 +127,12 @@ static int take_poses(struct recognise_cuda *r, const struct library *l, struct 
     h->n_tensors = r->tensors.n_tensors;
     h->best = r->best;
     h->q.tensors = (uint32_t)c->tensor.n;
-    if ((rc = take(r, &h->q.guess, NULL, room.guesses * sizeof *h->q.guess, err)) ||
-        (rc = take(r, &h->q.tried, NULL, room.tries * sizeof *h->q.tried, err)) ||
-        (rc = take(r, &h->q.pixel, NULL, room.points * sizeof *h->q.pixel, err)) ||
-        (rc = take(r, &h->q.claims, NULL, pixels, err)) ||
-        (rc = take(r, &h->q.found, NULL, HYPOTHESES_MAX * sizeof *h->q.found, err)) ||
-        (rc = take(r, &h->q.n_found, NULL, sizeof *h->q.n_found, err)))
+    if ((rc = recognise_take(r, &h->q.guess, NULL, room.guesses * sizeof *h->q.guess, err)) ||
+        (rc = recognise_take(r, &h->q.tried, NULL, room.tries * sizeof *h->q.tried, err)) ||
+        (rc = recognise_take(r, &h->q.pixel, NULL, room.points * sizeof *h->q.pixel, err)) ||
+        (rc = recognise_take(r, &h->q.claims, NULL, pixels, err)) ||
+        (rc = recognise_take(r, &h->q.found, NULL, HYPOTHESES_MAX * sizeof *h->q.found, err)) ||
+        (rc = recognise_take(r, &h->q.n_found, NULL, sizeof *h->q.n_found, err)))
         return rc;
     return take_library(r, l, err);
 }

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-static double dot(const double a[3], const double b[3])
+static double render_dot(const double a[3], const double b[3])
 {
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
 }
@@ -15,7 +15,7 @@ static void cross(double out[3], const double a[3], const double b[3])
 
 static void normalise(double a[3])
 {
-    double n = sqrt(dot(a, a));
+    double n = sqrt(render_dot(a, a));
     for (int k = 0; k < 3; k++)
         a[k] /= n;
 }
@@ -28,7 +28,7 @@ struct rigid render_look(struct vec3 from, struct vec3 at, struct vec3 up)
 
     normalise(z);
     cross(x, z, u);
-    if (dot(x, x) < 1e-6) { /* any other way is up */
+    if (render_dot(x, x) < 1e-6) { /* any other way is up */
         double other[3] = {u[1], u[2], u[0]};
         cross(x, z, other);
     }
@@ -80,7 +80,7 @@ static double most(double a, double b, double c)
 
 /* (O18) One over depth is linear in the picture. What shows a side that is not seen is negative
  * until all is drawn. Returns how many pixels were looked at. */
-static size_t draw(float *depth, int w, int h, const struct corner c[3], int sides)
+static size_t render_draw(float *depth, int w, int h, const struct corner c[3], int sides)
 {
     double area = edge(&c[0], &c[1], c[2].u, c[2].v);
     float sign = sides == 1 && area > 0 ? -1.0f : 1.0f; /* v runs down: it is clockwise */
@@ -118,7 +118,7 @@ size_t render_depth(float *depth, int w, int h, struct intrinsics K, const struc
         for (int k = 0; k < 3; k++)
             ahead &= project(&c[k], K, &T_co, xyz + 3 * (size_t)corner[3 * i + (size_t)k]);
         if (ahead)
-            work += draw(depth, w, h, c, sides);
+            work += render_draw(depth, w, h, c, sides);
     }
     if (work > RENDER_WORK_MAX)
         return RENDER_TOO_MUCH;

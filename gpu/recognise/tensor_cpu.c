@@ -42,7 +42,8 @@ static uint64_t find_pair(const struct surface *s, const struct tensor_params *p
     return apart;
 }
 
-static void grow(struct tensor_rows *grown, const struct tensor_grid *g, const struct tensor *t)
+static void tensor_grow_lists(struct tensor_rows *grown, const struct tensor_grid *g,
+                              const struct tensor *t)
 {
     struct tensor_rows present = {{0}, {0}};
     int more = 1;
@@ -73,7 +74,7 @@ void tensor_cpu_fill(struct tensor *t, const struct surface *s, const struct ten
 
     t->n = 0;
     memset(t->hidden, 0, sizeof t->hidden);
-    grow(&grown, &g, t);
+    tensor_grow_lists(&grown, &g, t);
     for (int j = 0; j < TENSOR_WINDOW; j++)
         for (int i = 0; i < TENSOR_WINDOW; i++)
             for (int far = 0; far < 2; far++) {
@@ -92,7 +93,7 @@ void tensor_cpu_fill(struct tensor *t, const struct surface *s, const struct ten
 }
 
 /* Of the pairs that are apart, or of the others, as many as are wanted yet. */
-static void pick(const struct tensors *t, uint32_t cells, int apart, uint32_t want)
+static void tensor_pick_pairs(const struct tensors *t, uint32_t cells, int apart, uint32_t want)
 {
     uint32_t m = 0, at = 0, n = 0, *picked = t->picked + *t->n_tensors;
 
@@ -113,8 +114,8 @@ void tensor_cpu_run(const struct tensors *t, const struct tensor_params *p)
     for (uint32_t i = 0; i < cells; i++)
         t->pair[i] = find_pair(s, p, i);
     *t->n_pairs = *t->n_tensors = 0;
-    pick(t, cells, 0, (uint32_t)p->n);
-    pick(t, cells, 1, (uint32_t)p->n - *t->n_tensors);
+    tensor_pick_pairs(t, cells, 0, (uint32_t)p->n);
+    tensor_pick_pairs(t, cells, 1, (uint32_t)p->n - *t->n_tensors);
     for (uint32_t i = 0; i < *t->n_tensors; i++) {
         tensor_basis(&t->tensor[i], s, t->pair[t->picked[i]]);
         tensor_cpu_fill(&t->tensor[i], s, p);

@@ -83,8 +83,8 @@ static __global__ void pairs_kernel(struct tensors t, struct surface s, struct t
 }
 
 /* Of the pairs that are apart, or of the others, `want` at most. Returns how many there are. */
-static __device__ uint32_t pick(uint32_t *picked, const uint64_t *pair, uint32_t cells, int apart,
-                                uint32_t want, uint32_t *count)
+static __device__ uint32_t tensor_pick_pairs(uint32_t *picked, const uint64_t *pair, uint32_t cells,
+                                             int apart, uint32_t want, uint32_t *count)
 {
     uint32_t run = (cells + PICK_THREADS - 1) / PICK_THREADS, first = threadIdx.x * run;
     uint32_t end = first + run < cells ? first + run : cells, own = 0, at, m;
@@ -118,9 +118,9 @@ static __global__ void __launch_bounds__(PICK_THREADS)
     pick_kernel(struct tensors t, uint32_t cells, uint32_t want)
 {
     __shared__ uint32_t count[PICK_THREADS];
-    uint32_t joined = pick(t.picked, t.pair, cells, 0, want, count);
+    uint32_t joined = tensor_pick_pairs(t.picked, t.pair, cells, 0, want, count);
     uint32_t n = joined < want ? joined : want;
-    uint32_t apart = pick(t.picked + n, t.pair, cells, 1, want - n, count);
+    uint32_t apart = tensor_pick_pairs(t.picked + n, t.pair, cells, 1, want - n, count);
 
     if (threadIdx.x == 0) {
         *t.n_pairs = joined + apart;
@@ -129,8 +129,8 @@ static __global__ void __launch_bounds__(PICK_THREADS)
 }
 
 /* Which triangles of the window there are, 32 pixels of a row a warp at a time. */
-static __device__ void look(struct tensor_rows *present, struct tensor_rows *grown,
-                            const struct tensor_grid *g, const struct tensor *t)
+static __device__ void tensor_look(struct tensor_rows *present, struct tensor_rows *grown,
+                                   const struct tensor_grid *g, const struct tensor *t)
 {
     int lane = (int)threadIdx.x % 32;
 
@@ -201,7 +201,7 @@ static __global__ void __launch_bounds__(FILL_THREADS)
         sum[i] = 0;
     __syncthreads();
     g = tensor_grid(t, &s, &p);
-    look(&present, &grown, &g, t);
+    tensor_look(&present, &grown, &g, t);
     do { /* rows only gain bits, so the end is the same in whatever order they do */
         more = threadIdx.x < TENSOR_WINDOW ? tensor_grow(&grown, &present, (int)threadIdx.x) : 0;
     } while (__syncthreads_or(more));

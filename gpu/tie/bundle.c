@@ -95,7 +95,7 @@ static double turn_of(const struct sim3 *T)
 }
 
 /* How camera k lies in camera i, by poses that are of the same axes. */
-static void between(struct sim3 *T, const struct bundle *b, uint32_t k, uint32_t i)
+static void bundle_between(struct sim3 *T, const struct bundle *b, uint32_t k, uint32_t i)
 {
     struct sim3 T_i;
 
@@ -114,7 +114,7 @@ static void lay_path(struct bundle *b, uint32_t k)
     at->path = k;
     if (at->before < 0)
         return;
-    between(&T, b, k, (uint32_t)at->before);
+    bundle_between(&T, b, k, (uint32_t)at->before);
     at->path = b->at[at->before].path;
     at->way = b->at[at->before].way + shift_of(&T);
 }
@@ -185,7 +185,7 @@ static void try_pair(struct bundle *b, uint32_t k, uint32_t i)
     b->n_pairs++;
 }
 
-static void compare(struct bundle *b, uint32_t k)
+static void bundle_compare(struct bundle *b, uint32_t k)
 {
     struct {
         int alike;
@@ -215,7 +215,7 @@ static bool is_near(const struct bundle *b, uint32_t k, uint32_t i)
     return k != i && b->at[k].path == b->at[i].path && fabs(b->at[k].way - b->at[i].way) <= NEAR_M;
 }
 
-/* Where the place of p's first camera comes to lie by a pair, for all that lies there. */
+/* The transform by which a pair moves what lies around the first camera of p. */
 static void says(struct sim3 *at, const struct bundle *b, const struct graph_edge *pair,
                  const struct graph_edge *p)
 {
@@ -268,7 +268,7 @@ static int by_size(const void *a, const void *b)
 }
 
 /* Median of what pairs are off by, and how many of them hold. */
-static double look(struct bundle *b, uint32_t *n_hold)
+static double bundle_look(struct bundle *b, uint32_t *n_hold)
 {
     *n_hold = 0;
     for (uint32_t i = 0; i < b->n_pairs; i++) {
@@ -287,7 +287,7 @@ static void add_path(struct bundle *b, uint32_t k)
     double m, rad;
 
     *e = (struct graph_edge){.a = k, .b = i, .T_a = sim3_identity(), .sure = true};
-    between(&e->T_b, b, k, i);
+    bundle_between(&e->T_b, b, k, i);
     m = shift_of(&e->T_b);
     rad = turn_of(&e->T_b);
     e->sigma_m = sqrt(LEAST_M * LEAST_M + PATH_M * PATH_M * m + TURN_M * TURN_M * rad * rad);
@@ -323,7 +323,7 @@ static bool begin_graph(struct bundle *b)
     double off2;
 
     keep_supported(b);
-    off2 = look(b, &n_hold);
+    off2 = bundle_look(b, &n_hold);
     b->result.off_before = b->result.off_after = (float)sqrt(off2);
     b->result.end = b->n_pairs >= PAIRS_LEAST ? BUNDLE_RIGHT : BUNDLE_UNSEEN;
     if (b->result.end == BUNDLE_UNSEEN || off2 <= RIGHT2)
@@ -341,12 +341,12 @@ static bool begin_graph(struct bundle *b)
 }
 
 /* (W13) What the graph says is taken or left. */
-static void judge(struct bundle *b)
+static void bundle_judge(struct bundle *b)
 {
     uint32_t n_hold;
 
     graph_end(&b->graph);
-    b->result.off_after = (float)sqrt(look(b, &n_hold));
+    b->result.off_after = (float)sqrt(bundle_look(b, &n_hold));
     if (n_hold < HOLDS * b->n_pairs || !(b->result.off_after < b->result.off_before)) {
         b->result.end = BUNDLE_CONTRARY;
         return;
@@ -372,7 +372,7 @@ bool bundle_step(struct bundle *b)
     bool more;
 
     if (b->next < b->n) {
-        compare(b, b->next++);
+        bundle_compare(b, b->next++);
         return true;
     }
     if (b->round < 0)
@@ -383,7 +383,7 @@ bool bundle_step(struct bundle *b)
     more = graph_round(b->graph, wide) || wide > 1;
     if (more && ++b->round < ROUNDS)
         return true;
-    judge(b);
+    bundle_judge(b);
     return false;
 }
 

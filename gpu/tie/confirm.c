@@ -89,7 +89,7 @@ struct sight {
 };
 
 /* How a value of gradient g at point p follows a turn w and shift v of p: g (w x p + v). */
-static void follow(double turn[6], const double g[3], const double p[3])
+static void confirm_follow(double turn[6], const double g[3], const double p[3])
 {
     turn[0] = p[1] * g[2] - p[2] * g[1];
     turn[1] = p[2] * g[0] - p[0] * g[2];
@@ -106,8 +106,8 @@ struct way {
 
 /* (W4) The turn and shift is of the point where it is in the common world. Returns false where
  * nothing can be seen. */
-static bool look(struct sight *s, const struct way *way, const struct describe_corner *from,
-                 const struct describe_corner *to)
+static bool confirm_look(struct sight *s, const struct way *way, const struct describe_corner *from,
+                         const struct describe_corner *to)
 {
     const double fx = (double)way->K_to->fx, fy = (double)way->K_to->fy, *R = way->into->r;
     const double var =
@@ -138,7 +138,7 @@ static bool look(struct sight *s, const struct way *way, const struct describe_c
                                    g[0] * R[1] + g[1] * R[4] + g[2] * R[7],
                                    g[0] * R[2] + g[1] * R[5] + g[2] * R[8]};
 
-        follow(s->turn[i], g_world, world);
+        confirm_follow(s->turn[i], g_world, world);
     }
     return true;
 }
@@ -157,7 +157,7 @@ static bool is_right(const struct way ways[2], const struct describe_corner *a,
     bool any = false;
 
     for (int back = 0; back < 2; back++) {
-        if (!look(&s, &ways[back], back ? b : a, back ? a : b))
+        if (!confirm_look(&s, &ways[back], back ? b : a, back ? a : b))
             continue;
         if (chi2(&s) > CHI2)
             return false;
@@ -182,7 +182,8 @@ static void set_out(struct ways *w, const struct confirm_link *l, const struct s
     w->way[1] = (struct way){&w->from_b, &w->to_a, &l->b->K, &l->a->K};
 }
 
-static int count(struct confirm_match *in, const struct confirm_link *l, const struct sim3 *X)
+static int confirm_count(struct confirm_match *in, const struct confirm_link *l,
+                         const struct sim3 *X)
 {
     struct ways w;
     int n_in = 0;
@@ -241,14 +242,14 @@ static int search(struct sim3 *best, const struct confirm_link *l)
         if (three[0] == three[1] || three[1] == three[2] || three[0] == three[2] ||
             !of_three(&T, three, l->a, l->b))
             continue;
-        right = count(NULL, l, &T);
+        right = confirm_count(NULL, l, &T);
         if (right > most)
             most = right, *best = T;
     }
     return most;
 }
 
-static void add(double *A, double *g, const struct sight *s, double sign)
+static void confirm_add(double *A, double *g, const struct sight *s, double sign)
 {
     const double(*J)[6] = s->turn;
     const double share = 1 / (1 + chi2(s) / CHI2), weight = share * share;
@@ -280,8 +281,8 @@ static void refine(struct sim3 *X, const struct confirm_link *links, int n)
                 const struct describe_corner *b = &links[l].b->corner[links[l].match[i].b];
 
                 for (int back = 0; back < 2; back++)
-                    if (look(&s, &w.way[back], back ? b : a, back ? a : b))
-                        add(A, d, &s, back ? -1 : 1);
+                    if (confirm_look(&s, &w.way[back], back ? b : a, back ? a : b))
+                        confirm_add(A, d, &s, back ? -1 : 1);
             }
         }
         if (!small_solve(A, d, 6))
@@ -296,7 +297,7 @@ int confirm_together(struct sim3 *X, const struct confirm_link *links, int n)
 
     refine(X, links, n);
     for (int i = 0; i < n; i++)
-        n_in += count(NULL, &links[i], X);
+        n_in += confirm_count(NULL, &links[i], X);
     return n_in;
 }
 
@@ -348,8 +349,8 @@ static int ratios(float *log_ratio, const struct sim3 *T, const struct describe_
     return n;
 }
 
-static void compare(struct confirm_result *r, const struct describe_keyframe *a,
-                    const struct describe_keyframe *b)
+static void confirm_compare(struct confirm_result *r, const struct describe_keyframe *a,
+                            const struct describe_keyframe *b)
 {
     float v[DESCRIBE_GRID_W * DESCRIBE_GRID_H];
     int n = ratios(v, &r->T_ba, a, b), alike = 0;
@@ -375,13 +376,13 @@ bool confirm_pair(struct confirm_result *r, const struct describe_keyframe *a,
     if (r->n_matches < IN_LEAST || search(&r->T_ba, &all) < IN_LEAST / 3)
         return false;
     for (int i = 0; i < 3; i++) {
-        right.n = count(r->in, &all, &r->T_ba);
+        right.n = confirm_count(r->in, &all, &r->T_ba);
         refine(&r->T_ba, &right, 1);
     }
-    r->n_in = count(r->in, &all, &r->T_ba);
+    r->n_in = confirm_count(r->in, &all, &r->T_ba);
     r->n_cells_a = cells(r->in, r->n_in, a, false);
     r->n_cells_b = cells(r->in, r->n_in, b, true);
-    compare(r, a, b);
+    confirm_compare(r, a, b);
     return r->n_in >= IN_LEAST && (float)r->n_in >= IN_SHARE * (float)r->n_matches &&
            r->n_cells_a >= CELLS_LEAST && r->n_cells_b >= CELLS_LEAST && r->agree >= AGREE_LEAST &&
            fabsf(r->log_ratio) < LOG_RATIO_MOST;

@@ -163,7 +163,8 @@ static int enter(struct found *list, int n, int most, const struct found *f)
 }
 
 /* The best corners of each cell of a level, of these the strongest `most`. */
-static int choose(struct found *list, int most, const float *response, const struct plane *s)
+static int describe_choose(struct found *list, int most, const float *response,
+                           const struct plane *s)
 {
     int n = 0;
 
@@ -206,7 +207,7 @@ static void direction(float *c, float *s, const uint8_t *at, size_t w)
 }
 
 /* The next of a fixed row of numbers, about normal, of deviation PATCH / 2.5, within PATCH. */
-static float draw(uint32_t *state)
+static float describe_draw(uint32_t *state)
 {
     float sum = 0;
 
@@ -225,12 +226,12 @@ static void draw_tests(float tests[64 * DESCRIBE_WORDS][4])
 
     for (int i = 0; i < 64 * DESCRIBE_WORDS; i++)
         for (int k = 0; k < 4; k++)
-            tests[i][k] = draw(&state);
+            tests[i][k] = describe_draw(&state);
 }
 
 /* (W2) One bit a test: which of its two places is brighter. */
-static void describe(uint64_t bits[DESCRIBE_WORDS], float tests[64 * DESCRIBE_WORDS][4],
-                     const uint8_t *at, size_t w)
+static void describe_describe(uint64_t bits[DESCRIBE_WORDS], float tests[64 * DESCRIBE_WORDS][4],
+                              const uint8_t *at, size_t w)
 {
     float c, s;
 
@@ -294,7 +295,7 @@ static void add_level(struct describe_keyframe *k, struct describe_room *room,
     resize(room->level, &s, p->grey, &whole, scale);
     smooth(room->smooth, room->sums, room->level, &s);
     respond(room->response, room->level, &s);
-    n = choose(list, shares[level], room->response, &s);
+    n = describe_choose(list, shares[level], room->response, &s);
     for (int i = 0; i < n; i++) {
         struct describe_corner *c = &k->corner[k->n++];
         const float *r = room->response + (size_t)list[i].y * (size_t)s.w + (size_t)list[i].x;
@@ -303,8 +304,9 @@ static void add_level(struct describe_keyframe *k, struct describe_room *room,
         c->y = ((float)list[i].y + peak_of(*(r - s.w), *r, r[s.w]) + 0.5f) * by - 0.5f;
         c->depth = depth_at(p, c->x, c->y, STEP);
         c->sigma = by;
-        describe(c->bits, room->tests,
-                 room->smooth + (size_t)list[i].y * (size_t)s.w + (size_t)list[i].x, (size_t)s.w);
+        describe_describe(c->bits, room->tests,
+                          room->smooth + (size_t)list[i].y * (size_t)s.w + (size_t)list[i].x,
+                          (size_t)s.w);
     }
 }
 

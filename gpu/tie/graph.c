@@ -60,7 +60,8 @@ static double off(double e[6], double c_a[3], double c_b[3], const struct graph_
 }
 
 /* How e follows a turn and shift of a node whose camera is at c: 6 x 6, times sign. */
-static void follow(double J[6][6], const double c[3], const struct graph_edge *edge, double sign)
+static void graph_follow(double J[6][6], const double c[3], const struct graph_edge *edge,
+                         double sign)
 {
     memset(J, 0, 36 * sizeof(double));
     for (int i = 0; i < 3; i++) {
@@ -86,8 +87,8 @@ struct graph {
 };
 
 /* The lower half of what an edge adds to the rows of one node and the columns of another. */
-static void add(struct graph *g, int row_i, double Ji[6][6], int row_k, double Jk[6][6],
-                double weight)
+static void graph_add(struct graph *g, int row_i, double Ji[6][6], int row_k, double Jk[6][6],
+                      double weight)
 {
     for (int i = 0; i < 6; i++)
         for (int k = 0; k < 6 && row_k + k <= row_i + i; k++) {
@@ -109,14 +110,14 @@ static void add_edge(struct graph *g, const struct graph_edge *edge, double wide
     sum = off(e, c[0], c[1], edge, g->node);
     weight = edge->sure ? 1 : 1 / (1 + sum / (WRONG * WRONG * wide * wide));
     weight *= weight;
-    follow(J[0], c[0], edge, 1);
-    follow(J[1], c[1], edge, -1);
+    graph_follow(J[0], c[0], edge, 1);
+    graph_follow(J[1], c[1], edge, -1);
     for (int i = 0; i < 2; i++) {
         if (rows[i] < 0)
             continue;
         for (int k = 0; k < 2; k++)
             if (rows[k] >= 0 && rows[k] <= rows[i])
-                add(g, rows[i], J[i], rows[k], J[k], weight);
+                graph_add(g, rows[i], J[i], rows[k], J[k], weight);
         for (int j = 0; j < 6; j++)
             for (int m = 0; m < 6; m++)
                 g->d[rows[i] + j] -= weight * J[i][m][j] * e[m];
@@ -144,7 +145,7 @@ bool graph_round(struct graph *g, double wide)
 }
 
 /* Where the rows of A lie: each begins with the first node that an edge ties it to. */
-static void lay_out(struct graph *g)
+static void graph_lay_out(struct graph *g)
 {
     for (uint32_t i = 0; i < g->n_nodes; i++)
         for (int k = 0; g->row[i] >= 0 && k < 6; k++)
@@ -182,7 +183,7 @@ int graph_begin(struct graph **out, struct graph_node *node, uint32_t n_nodes,
     g->d = malloc(((size_t)g->n + 1) * sizeof(*g->d));
     if (!g->first || !g->at || !g->d)
         goto no_memory;
-    lay_out(g);
+    graph_lay_out(g);
     g->A = malloc((g->n_A + 1) * sizeof(*g->A));
     if (g->A)
         return 0;

@@ -99,7 +99,7 @@ bool small_solve(double *a, double *b, int n)
 }
 
 /* Four sums side by side, so that an addition need not wait for the one before it. */
-static double dot(const double *a, const double *b, int n)
+static double small_dot(const double *a, const double *b, int n)
 {
     double sum[4] = {0, 0, 0, 0};
     int i = 0;
@@ -121,10 +121,11 @@ static bool factor_row(double *a, const size_t *at, const int *first, int i)
         const double *above = a + at[j];
         int from = first[i] > first[j] ? first[i] : first[j];
 
-        row[j - first[i]] -= dot(row + (from - first[i]), above + (from - first[j]), j - from);
+        row[j - first[i]] -=
+            small_dot(row + (from - first[i]), above + (from - first[j]), j - from);
         row[j - first[i]] /= above[j - first[j]];
     }
-    d = row[i - first[i]] - dot(row, row, i - first[i]);
+    d = row[i - first[i]] - small_dot(row, row, i - first[i]);
     if (!(d > 0) || !isfinite(d))
         return false;
     row[i - first[i]] = sqrt(d);
@@ -136,7 +137,7 @@ bool small_solve_rows(double *a, const size_t *at, const int *first, double *b, 
     for (int i = 0; i < n; i++) {
         if (!factor_row(a, at, first, i))
             return false;
-        b[i] -= dot(a + at[i], b + first[i], i - first[i]);
+        b[i] -= small_dot(a + at[i], b + first[i], i - first[i]);
         b[i] /= a[at[i] + (size_t)(i - first[i])];
     }
     for (int i = n - 1; i >= 0; i--) {

@@ -232,7 +232,8 @@ static bool get_claim(struct ties_claim *c, struct bytes_reader *r)
            c->sigma_m <= 1e6 && c->sigma_rad >= 1e-6 && c->sigma_rad <= 1e6;
 }
 
-static int load(struct ties *t, uint32_t *n, const uint8_t *buf, size_t len, struct err *err)
+static int ties_state_load(struct ties *t, uint32_t *n, const uint8_t *buf, size_t len,
+                           struct err *err)
 {
     struct bytes_reader r = bytes_reader(buf, len);
     uint32_t n_keyframes = bytes_get_u32(&r), n_pairs = bytes_get_u32(&r);
@@ -258,7 +259,7 @@ static int load(struct ties *t, uint32_t *n, const uint8_t *buf, size_t len, str
 
 int ties_load(struct ties *t, uint32_t *n, const uint8_t *buf, size_t len, struct err *err)
 {
-    int rc = load(t, n, buf, len, err);
+    int rc = ties_state_load(t, n, buf, len, err);
 
     if (rc) /* keyframes that were read are written over */
         *n = 0, t->n_pairs = 0, t->n_claims = 0;

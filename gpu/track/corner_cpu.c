@@ -60,8 +60,7 @@ static void offer(struct track *t, const uint8_t *mask)
             uint32_t at = (uint32_t)(y * w + x);
             int cell = corner_cell(t, x, y);
             uint64_t best;
-            if (!corner_is_empty(t, cell) || (mask && mask[at]) ||
-                !corner_is_peak(t->response, w, x, y))
+            if (!corner_is_empty(t, cell) || (mask && mask[at]) || !corner_is_peak(t, x, y))
                 continue;
             best = corner_best(t->response[at], at);
             t->best[cell] = best < t->best[cell] ? best : t->best[cell];

@@ -61,7 +61,7 @@ static __global__ void offer_kernel(const struct track_job *first, size_t stride
     y = (int)(i / (uint32_t)t->w);
     cell = corner_cell(t, x, y);
     if (corner_is_within(t, x, y, CORNER_BORDER) && corner_is_empty(t, cell) &&
-        !(job->frame.mask && job->frame.mask[i]) && corner_is_peak(t->response, t->w, x, y))
+        !(job->frame.mask && job->frame.mask[i]) && corner_is_peak(t, x, y))
         atomicMin((unsigned long long *)&t->best[cell],
                   (unsigned long long)corner_best(t->response[i], i));
 }

@@ -10,9 +10,8 @@
 
 #include <string.h>
 
-#define CORNER_RADIUS 3   /* of the window that a corner is judged by */
-#define CORNER_BORDER 8   /* no corner is nearer to the picture's edge */
-#define CORNER_LEAST 2.0f /* levels squared: of the gradient along its weakest direction */
+#define CORNER_RADIUS 3 /* of the window that a corner is judged by */
+#define CORNER_BORDER 8 /* no corner is nearer to the picture's edge */
 #define CORNER_NO_CLAIM 0xffffffffffffffffull
 
 GPU_HD static inline int corner_cell(const struct track *t, int x, int y)
@@ -53,10 +52,11 @@ GPU_HD static inline float corner_response(int32_t xx, int32_t xy, int32_t yy)
 }
 
 /* (L6) Is it the largest among its neighbours? Of equal ones the first is. */
-GPU_HD static inline int corner_is_peak(const float *r, int w, int x, int y)
+GPU_HD static inline int corner_is_peak(const struct track *t, int x, int y)
 {
-    const float *at = r + (size_t)y * (size_t)w + (size_t)x;
-    if (!(*at >= CORNER_LEAST))
+    int w = t->w;
+    const float *at = t->response + (size_t)y * (size_t)w + (size_t)x;
+    if (!(*at >= t->params.corner_least))
         return 0;
     for (int i = -1; i < 2; i++)
         for (int k = -1; k < 2; k++) {

@@ -34,7 +34,7 @@ static void sample(int16_t *out, int side, const uint8_t *p, const struct track_
                                                     copy[i + 1][k + 1], a.fx, a.fy);
 }
 
-static int32_t dot(const int16_t *a, const int16_t *b)
+static int32_t klt_dot(const int16_t *a, const int16_t *b)
 {
     int32_t sum = 0;
     for (int i = 0; i < PADDED; i++)
@@ -67,17 +67,17 @@ static void open_window(struct window *w, const uint8_t *p, const struct track_l
     w->sum.v = total(w->v);
     w->sum.x = total(w->gx);
     w->sum.y = total(w->gy);
-    w->sum.vv = dot(w->v, w->v);
-    w->sum.xx = dot(w->gx, w->gx);
-    w->sum.xy = dot(w->gx, w->gy);
-    w->sum.yy = dot(w->gy, w->gy);
-    w->sum.xv = dot(w->gx, w->v);
-    w->sum.yv = dot(w->gy, w->v);
+    w->sum.vv = klt_dot(w->v, w->v);
+    w->sum.xx = klt_dot(w->gx, w->gx);
+    w->sum.xy = klt_dot(w->gx, w->gy);
+    w->sum.yy = klt_dot(w->gy, w->gy);
+    w->sum.xv = klt_dot(w->gx, w->v);
+    w->sum.yv = klt_dot(w->gy, w->v);
 }
 
 /* The window and the one at (x, y) of another picture. */
-static struct klt_other compare(const struct window *w, const uint8_t *p,
-                                const struct track_level *l, float x, float y)
+static struct klt_other klt_compare(const struct window *w, const uint8_t *p,
+                                    const struct track_level *l, float x, float y)
 {
     int16_t there[PADDED];
     struct klt_other s;
@@ -87,15 +87,15 @@ static struct klt_other compare(const struct window *w, const uint8_t *p,
         for (int k = 0; k < PITCH; k++)
             there[i * PITCH + k] = k < KLT_SIDE ? there[i * PITCH + k] : 0;
     s.v = total(there);
-    s.vv = dot(there, there);
-    s.xv = dot(w->gx, there);
-    s.yv = dot(w->gy, there);
+    s.vv = klt_dot(there, there);
+    s.xv = klt_dot(w->gx, there);
+    s.yv = klt_dot(w->gy, there);
     return s;
 }
 
 /* (L3) Where `to` has what `from` has at (x, y); (gx, gy) is where to begin. */
-static struct klt_place find(const struct track *t, const uint8_t *from, const uint8_t *to, float x,
-                             float y, float gx, float gy)
+static struct klt_place klt_find(const struct track *t, const uint8_t *from, const uint8_t *to,
+                                 float x, float y, float gx, float gy)
 {
     struct klt_place p = {klt_down(gx, TRACK_LEVELS - 1), klt_down(gy, TRACK_LEVELS - 1), 1};
 
@@ -108,10 +108,10 @@ static struct klt_place find(const struct track *t, const uint8_t *from, const u
         open_window(&w, from + l->at, l, klt_down(x, i), klt_down(y, i));
         m = klt_matrix_of(&w.sum);
         for (int step = 0; step < KLT_STEPS && more; step++) {
-            struct klt_other d = compare(&w, to + l->at, l, p.x, p.y);
+            struct klt_other d = klt_compare(&w, to + l->at, l, p.x, p.y);
             more = klt_step(&p, &m, &w.sum, &d, l);
         }
-        klt_finer(&p, &start, &m, i);
+        klt_finer(t, &p, &start, &m, i);
     }
     return p;
 }
@@ -143,9 +143,10 @@ void klt_cpu(struct track *t, const struct track_frame *f)
         struct klt_place there, back = {0, 0, 0};
         if (s->id == 0)
             continue;
-        there = find(t, last, now, s->x, s->y, s->x + t->shift_x, s->y + t->shift_y);
+        there = klt_find(t, last, now, s->x, s->y, s->x + t->shift_x, s->y + t->shift_y);
         if (there.is_found)
-            back = find(t, now, last, there.x, there.y, there.x - t->shift_x, there.y - t->shift_y);
+            back = klt_find(t, now, last, there.x, there.y, there.x - t->shift_x,
+                            there.y - t->shift_y);
         klt_keep(t, s, &there, &back, f->mask);
     }
 }

@@ -92,8 +92,8 @@ static __device__ void open_window(struct lane *w, const uint8_t *p, const struc
     w->sum.yv = sum_of(s.yv);
 }
 
-static __device__ struct klt_other compare(const struct lane *w, const uint8_t *p,
-                                           const struct track_level *l, float x, float y)
+static __device__ struct klt_other klt_compare(const struct lane *w, const uint8_t *p,
+                                               const struct track_level *l, float x, float y)
 {
     struct klt_at a = klt_at(x, y);
     struct klt_other s = {0, 0, 0, 0};
@@ -115,8 +115,8 @@ static __device__ struct klt_other compare(const struct lane *w, const uint8_t *
 }
 
 /* (L4) As klt_cpu.c has it; all lanes hold the same. */
-static __device__ struct klt_place find(const struct track *t, const uint8_t *from,
-                                        const uint8_t *to, float x, float y, float gx, float gy)
+static __device__ struct klt_place klt_find(const struct track *t, const uint8_t *from,
+                                            const uint8_t *to, float x, float y, float gx, float gy)
 {
     struct klt_place p = {klt_down(gx, TRACK_LEVELS - 1), klt_down(gy, TRACK_LEVELS - 1), 1};
 
@@ -129,10 +129,10 @@ static __device__ struct klt_place find(const struct track *t, const uint8_t *fr
         open_window(&w, from + l->at, l, klt_down(x, i), klt_down(y, i));
         m = klt_matrix_of(&w.sum);
         for (int step = 0; step < KLT_STEPS && more; step++) {
-            struct klt_other d = compare(&w, to + l->at, l, p.x, p.y);
+            struct klt_other d = klt_compare(&w, to + l->at, l, p.x, p.y);
             more = klt_step(&p, &m, &w.sum, &d, l);
         }
-        klt_finer(&p, &start, &m, i);
+        klt_finer(t, &p, &start, &m, i);
     }
     return p;
 }
@@ -151,9 +151,10 @@ static __global__ void __launch_bounds__(KLT_THREADS)
     s = t->slot[i];
     dx = klt_shift_px(klt_shift_x(klt_shift_of(t->shift)));
     dy = klt_shift_px(klt_shift_y(klt_shift_of(t->shift)));
-    there = find(t, track_last(t), track_now(t), s.x, s.y, s.x + dx, s.y + dy);
+    there = klt_find(t, track_last(t), track_now(t), s.x, s.y, s.x + dx, s.y + dy);
     if (there.is_found)
-        back = find(t, track_now(t), track_last(t), there.x, there.y, there.x - dx, there.y - dy);
+        back =
+            klt_find(t, track_now(t), track_last(t), there.x, there.y, there.x - dx, there.y - dy);
     if (threadIdx.x % 32)
         return;
     klt_keep(t, &s, &there, &back, job->frame.mask);

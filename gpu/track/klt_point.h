@@ -13,13 +13,10 @@
 #define KLT_RADIUS 5
 #define KLT_SIDE (2 * KLT_RADIUS + 1)
 #define KLT_WINDOW (KLT_SIDE * KLT_SIDE)
-#define KLT_STEPS 10     /* at each level, at most */
-#define KLT_STILL 0.02f  /* a step shorter than this, in pixels of its level, is the last one */
-#define KLT_LEAST 1.0f   /* levels squared: of the gradient along its weakest direction */
-#define KLT_RETURN 0.35f /* pixels that a track may miss its start by on the way back */
-#define KLT_BORDER 5.0f  /* pixels from the picture's edge at which tracks end */
-#define KLT_ONE 8.0f     /* of a level */
-#define KLT_SHIFT 8      /* pixels of the smallest pictures by which a frame may have moved */
+#define KLT_STEPS 10    /* at each level, at most */
+#define KLT_STILL 0.02f /* a step shorter than this, in pixels of its level, is the last one */
+#define KLT_ONE 8.0f    /* of a level */
+#define KLT_SHIFT 8     /* pixels of the smallest pictures by which a frame may have moved */
 #define KLT_SHIFT_SIDE (2 * KLT_SHIFT + 1)
 #define KLT_NO_SHIFT 0xffffffffu
 #define KLT_SHIFTS (KLT_SHIFT_SIDE * KLT_SHIFT_SIDE)
@@ -144,11 +141,11 @@ GPU_HD static inline struct klt_matrix klt_matrix_of(const struct klt_window *s)
 }
 
 /* (L3) Has the window structure in both directions? */
-GPU_HD static inline int klt_is_corner(const struct klt_matrix *m)
+GPU_HD static inline int klt_is_corner(const struct track *t, const struct klt_matrix *m)
 {
     double half = 0.5 * (m->xx - m->yy), scale = 256.0 * KLT_WINDOW * KLT_WINDOW;
     double least = 0.5 * (m->xx + m->yy) - sqrt(half * half + m->xy * m->xy);
-    return m->det > 0.0 && least >= (double)KLT_LEAST * scale;
+    return m->det > 0.0 && least >= (double)t->params.klt_least * scale;
 }
 
 /* (L3) How much more contrast the first window has: pictures get brighter and darker. */
@@ -199,11 +196,12 @@ GPU_HD static inline float klt_up(float x)
 
 /* (L3) What a level leaves to the finer one. One that says nothing leaves what it was given; the
  * finest has the last word. */
-GPU_HD static inline void klt_finer(struct klt_place *p, const struct klt_place *start,
-                                    const struct klt_matrix *m, int level)
+GPU_HD static inline void klt_finer(const struct track *t, struct klt_place *p,
+                                    const struct klt_place *start, const struct klt_matrix *m,
+                                    int level)
 {
     if (level == 0) {
-        p->is_found = p->is_found && klt_is_corner(m);
+        p->is_found = p->is_found && klt_is_corner(t, m);
         return;
     }
     if (!p->is_found)
@@ -219,9 +217,10 @@ GPU_HD static inline void klt_keep(const struct track *t, struct track_slot *s,
 {
     float dx = back->x - s->x, dy = back->y - s->y;
     int is_kept = there->is_found && back->is_found &&
-                  dx * dx + dy * dy <= KLT_RETURN * KLT_RETURN && there->x >= KLT_BORDER &&
-                  there->y >= KLT_BORDER && there->x <= (float)(t->w - 1) - KLT_BORDER &&
-                  there->y <= (float)(t->h - 1) - KLT_BORDER;
+                  dx * dx + dy * dy <= t->params.klt_return * t->params.klt_return &&
+                  there->x >= t->params.klt_border && there->y >= t->params.klt_border &&
+                  there->x <= (float)(t->w - 1) - t->params.klt_border &&
+                  there->y <= (float)(t->h - 1) - t->params.klt_border;
     if (!is_kept ||
         (mask &&
          mask[(uint32_t)(there->y + 0.5f) * (uint32_t)t->w + (uint32_t)(there->x + 0.5f)])) {

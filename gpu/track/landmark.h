@@ -2,15 +2,16 @@
  * landmark.h - landmarks of a session's tracks, where its poses say that they are
  *
  * What each track was seen at, by the poses of the frames that saw it, becomes a landmark of the
- * optimiser's batch (monte.h): landmark i is that of slot i. Sessions lie one after the other in a
- * batch, each with n_slots landmarks, n_slots TRACK_KEPT observations and TRACK_KEPT cameras.
+ * optimiser's batch (landmark_search.h): landmark i is that of slot i. Sessions lie one after the
+ * other in a batch, each with n_slots landmarks, n_slots TRACK_KEPT observations and TRACK_KEPT
+ * cameras.
  * Maths:   MATH.md (T6)
  * Twins:   landmark_cpu.c, landmark_cuda.cu (tests/twin/gpu_track.c)
  */
 #ifndef RECOND_GPU_TRACK_LANDMARK_H
 #define RECOND_GPU_TRACK_LANDMARK_H
 
-#include "gpu/track/monte.h"
+#include "gpu/track/landmark_search.h"
 #include "gpu/track/track.h"
 
 #ifdef __cplusplus
@@ -25,10 +26,10 @@ struct landmark_params {
 /* A session of a batch. Pointers are to its own first elements. */
 struct landmark_session {
     const struct track *track;
-    const struct monte_camera *camera;        /* of frame f at f % TRACK_KEPT */
-    struct monte_landmark *landmark;          /* [n_slots] */
-    struct monte_observation *observation;    /* [n_slots][TRACK_KEPT] */
-    uint32_t first_camera, first_observation; /* their places in the batch */
+    const struct landmark_search_camera *camera;     /* of frame f at f % TRACK_KEPT */
+    struct landmark_search_landmark *landmark;       /* [n_slots] */
+    struct landmark_search_observation *observation; /* [n_slots][TRACK_KEPT] */
+    uint32_t first_camera, first_observation;        /* their places in the batch */
 };
 
 struct landmark_params landmark_params_default(void);

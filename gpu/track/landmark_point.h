@@ -13,8 +13,8 @@ struct landmark_sum {
     double a[6], b[3];
 };
 
-GPU_HD static inline void landmark_add(struct landmark_sum *s, const struct monte_camera *c,
-                                       const float *seen)
+GPU_HD static inline void landmark_add(struct landmark_sum *s,
+                                       const struct landmark_search_camera *c, const float *seen)
 {
     const float *r = c->T_cw.r, *t = c->T_cw.t;
     double x = ((double)seen[0] - (double)c->K.cx) / (double)c->K.fx;
@@ -58,8 +58,8 @@ GPU_HD static inline int landmark_of(const struct landmark_session *s,
                                      const struct landmark_params *p, uint32_t slot)
 {
     const struct track *t = s->track;
-    struct monte_landmark *m = &s->landmark[slot];
-    struct monte_observation *out = s->observation + (size_t)slot * TRACK_KEPT;
+    struct landmark_search_landmark *m = &s->landmark[slot];
+    struct landmark_search_observation *out = s->observation + (size_t)slot * TRACK_KEPT;
     struct landmark_sum sum = {{0, 0, 0, 0, 0, 0}, {0, 0, 0}};
     uint32_t length = track_length(t, &t->slot[slot]), n = length < p->most ? length : p->most;
     m->p = vec3_make(0.0f, 0.0f, 0.0f);

@@ -10,6 +10,7 @@ size_t path_lay_out(struct path *p, uint8_t *base, int n_slots)
     size_t n = 2 * (size_t)n_slots;
 
     memset(p, 0, sizeof *p);
+    params_fill(&p->params, &track_params_stage, NULL, NULL);
     p->n_slots = n_slots;
     for (int i = 0; i < 9; i += 4)
         p->T.r[i] = 1.0;

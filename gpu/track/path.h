@@ -105,6 +105,7 @@ struct path_frame {
 };
 
 struct path {
+    struct track_params params;
     struct path_pose T; /* of the last frame */
     double bias;
     struct path_turn since; /* the last keyframe */

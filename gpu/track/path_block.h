@@ -129,7 +129,7 @@ PATH_FN void path_look(const struct path_block *b, uint32_t i, double kernel)
             out[PATH_FRAME * r + a] *= weight;
         out[12 + r] = weight * u[r];
     }
-    out[14] = e2 < PATH_INLIER_PX * PATH_INLIER_PX;
+    out[14] = e2 < p->params.path_inlier_px * p->params.path_inlier_px;
     out[15] = out[14] > 0.0 ? e2 : 0.0;
     for (uint32_t k = 0; k < PATH_TERMS; k++)
         *path_term(p, k, i) = out[k];
@@ -224,7 +224,7 @@ PATH_FN void path_compare(const struct path_block *b, uint32_t i)
     const struct path_landmark *m = &p->landmark[p->list[i]];
     const struct track_slot *now = &b->t->slot[p->list[i] / 2];
     uint32_t last = p->order[p->n_kept - 1];
-    float log_d = path_depth(b->f->depth, b->t->w, b->t->h, now->x, now->y);
+    float log_d = path_depth(p, b->f->depth, b->t->w, b->t->h, now->x, now->y);
     double out[4] = {0.0, 0.0, 0.0, 0.0}, c[3], u[2];
     if (log_d > 0.5f * PATH_NO_DEPTH && path_project(c, u, &p->K, &b->s->pose, m->p)) {
         out[0] = (double)log_d - path_log(c[2]);
@@ -242,7 +242,7 @@ PATH_FN void path_compare(const struct path_block *b, uint32_t i)
 
 PATH_FN double path_scale_term(const struct path *p, uint32_t i, uint32_t e, double bias)
 {
-    double d = *path_term(p, 0, i) - bias, r = d / PATH_DEPTH_LOG;
+    double d = *path_term(p, 0, i) - bias, r = d / p->params.path_depth_log;
     double weight = *path_term(p, 1, i) / (1.0 + r * r);
     return e == 0 ? weight : e == 1 ? weight * d : *path_term(p, e, i);
 }
@@ -273,7 +273,7 @@ PATH_FN void path_scale(const struct path_block *b)
         b->s->bias = b->p->bias;
     path_wait();
     for (int step = 0; step < 5; step++) {
-        double bias = b->s->bias, prior = PATH_BIAS_PRIOR;
+        double bias = b->s->bias, prior = path_bias_prior(b->p);
         path_sum_scale(b, bias);
         if (b->lane == 0)
             b->s->bias = bias + (b->s->sum[1] - prior * bias) / (b->s->sum[0] + prior);
@@ -300,7 +300,7 @@ PATH_FN void path_keep(const struct path_block *b)
         memset(&p->since, 0, sizeof p->since);
         for (int i = 0; i < 9; i += 4)
             p->since.r[i] = 1.0;
-        p->since.variance = PATH_TURN_LEAST * PATH_TURN_LEAST;
+        p->since.variance = p->params.gyro_least * p->params.gyro_least;
     }
     path_wait();
     PATH_EACH(b, i, 2 * (uint32_t)p->n_slots)
@@ -320,7 +320,7 @@ PATH_FN void path_see(const struct path_block *b, uint32_t slot)
         return;
     o.x = now->x;
     o.y = now->y;
-    o.log_d = path_depth(b->f->depth, b->t->w, b->t->h, now->x, now->y);
+    o.log_d = path_depth(p, b->f->depth, b->t->w, b->t->h, now->x, now->y);
     if (m->id != now->id || !m->kept) {
         memset(m, 0, sizeof *m);
         if (!path_has_depth(&o))
@@ -399,7 +399,7 @@ PATH_FN void path_fetch_system(const struct path_block *b)
     path_wait();
     PATH_EACH(b, k, p->n_kept)
     {
-        double weight = 1.0 / (PATH_BIAS_LOG * PATH_BIAS_LOG);
+        double weight = 1.0 / (p->params.path_bias_log * p->params.path_bias_log);
         for (uint32_t a = 0; a < PATH_POSE; a++) {
             uint32_t e = k * PATH_POSE + a;
             double *at = &b->s->A[e * (e + 1) / 2 + e];
@@ -515,14 +515,14 @@ PATH_FN void path_find(const struct path_block *b)
     struct path *p = b->p;
     int is_keyframe;
     path_scale(b);
-    is_keyframe = b->s->sum[2] >= PATH_MOVED_PX * b->s->sum[3] ||
-                  (double)b->s->n < PATH_NEW_SHARE * (double)b->t->n_live;
+    is_keyframe = b->s->sum[2] >= p->params.path_moved_px * b->s->sum[3] ||
+                  (double)b->s->n < p->params.path_new_share * (double)b->t->n_live;
     if (b->lane == 0) {
         p->T = b->s->pose;
         path_square(&p->T);
         p->bias = b->s->bias;
         p->told.state = PATH_FOUND;
-        p->told.log_sigma = path_sigma(b->s->sum[0]);
+        p->told.log_sigma = path_sigma(p, b->s->sum[0]);
     }
     path_wait();
     if (is_keyframe)
@@ -544,7 +544,7 @@ PATH_FN void path_begin_frame(const struct path_block *b)
         return;
     }
     if (b->lane == 0)
-        path_turn_on(&p->since, b->f->turn, b->f->turn_s);
+        path_turn_on(p, &p->since, b->f->turn, b->f->turn_s);
     path_gather(b);
     path_search(b);
     inliers = b->s->done ? b->s->sum[0] : 0.0;
@@ -554,7 +554,7 @@ PATH_FN void path_begin_frame(const struct path_block *b)
         p->told.error_px = inliers > 0.0 ? (float)sqrt(b->s->sum[1] / inliers) : 0.0f;
     }
     path_wait();
-    if (inliers < PATH_INLIERS || 3.0 * inliers < (double)b->s->n)
+    if (inliers < p->params.path_inliers || 3.0 * inliers < (double)b->s->n)
         path_begin(b, PATH_LOST);
     else
         path_find(b);

@@ -13,27 +13,8 @@
 
 #define PATH_NEAR_M 0.05      /* nearer than this is not in front of a camera */
 #define PATH_NO_DEPTH -100.0f /* of a log */
-#define PATH_EDGE 1.25f       /* depths beside each other differ by less, or there is an edge */
-#define PATH_PX 0.5           /* what a track errs by */
-#define PATH_PX_ROBUST \
-    1.0 /* of an error in a keyframe that is this large half the weight is left */
-#define PATH_DEPTH_LOG 0.12 /* what a depth errs by, beside its keyframe's scale */
-#define PATH_BIAS_LOG 0.15  /* what a keyframe's scale errs by */
-#define PATH_BIAS_PRIOR \
-    (PATH_DEPTH_LOG * PATH_DEPTH_LOG / (PATH_BIAS_LOG * PATH_BIAS_LOG)) /* in landmarks */
-#define PATH_ALONE 6.0         /* depths of a frame err by themselves, however many there are */
-#define PATH_CORRECTED_LOG 1.0 /* a frame's depth is corrected by as much, at most */
-#define PATH_INLIER_PX 2.0
-#define PATH_OUTLIER_PX 3.0 /* of what any keyframe saw of a landmark */
-#define PATH_INLIERS 20     /* of a frame that is found, at least, and a third of its landmarks */
-#define PATH_STEPS 12       /* to a frame's pose */
-#define PATH_ROUNDS 5       /* of a system */
-#define PATH_MOVED_PX 6.0   /* a frame whose tracks moved by as much since is a keyframe ... */
-#define PATH_NEW_SHARE 0.6  /* ... or one of which fewer tracks have a landmark */
-/* What a turn of inertial samples errs by: a share of it, radians a second, and in any case. */
-#define PATH_TURN_SHARE 0.01
-#define PATH_TURN_RATE 0.0087
-#define PATH_TURN_LEAST 0.0005
+#define PATH_STEPS 12         /* to a frame's pose */
+#define PATH_ROUNDS 5         /* of a system */
 #define PATH_SINGULAR 1e-12
 #define PATH_HELD 1e12 /* the oldest keyframe stays */
 
@@ -82,17 +63,25 @@ GPU_HD static inline double path_exp(double x)
     return e;
 }
 
-/* (P11) The standard error of a scale whose depths have this weight together: neighbours err
- * alike, so many are worth no more than PATH_ALONE that err each by itself. */
-GPU_HD static inline float path_sigma(double weight)
+/* What is known of a scale without landmarks, in landmarks. */
+GPU_HD static inline double path_bias_prior(const struct path *p)
 {
-    return (float)(PATH_DEPTH_LOG / sqrt(weight / (1.0 + weight / PATH_ALONE) + PATH_BIAS_PRIOR));
+    double depth = p->params.path_depth_log, bias = p->params.path_bias_log;
+    return depth * depth / (bias * bias);
+}
+
+/* (P11) The standard error of a scale whose depths have this weight together: neighbours err
+ * alike, so many are worth no more than path_alone that err each by itself. */
+GPU_HD static inline float path_sigma(const struct path *p, double weight)
+{
+    return (float)(p->params.path_depth_log /
+                   sqrt(weight / (1.0 + weight / p->params.path_alone) + path_bias_prior(p)));
 }
 
 /* (P11) A frame's depth is corrected by the scale of the last keyframe: its own, if it is one. */
 GPU_HD static inline void path_tell_scale(struct path_told *told, const struct path *p)
 {
-    double b = p->keyframe[p->order[p->n_kept - 1]].bias, most = PATH_CORRECTED_LOG;
+    double b = p->keyframe[p->order[p->n_kept - 1]].bias, most = p->params.path_corrected_log;
     told->log_scale = (float)p->bias;
     told->correction = (float)path_exp(-(b < -most ? -most : b > most ? most : b));
 }
@@ -148,7 +137,8 @@ GPU_HD static inline void path_turn_step(double d[6], const float turn[3])
 }
 
 /* (P10) One frame's turn behind what is known since the last keyframe. */
-GPU_HD static inline void path_turn_on(struct path_turn *t, const float turn[3], float turn_s)
+GPU_HD static inline void path_turn_on(const struct path *p, struct path_turn *t,
+                                       const float turn[3], float turn_s)
 {
     struct path_pose step;
     double d[6], angle2;
@@ -161,10 +151,11 @@ GPU_HD static inline void path_turn_on(struct path_turn *t, const float turn[3],
     path_move(&step, d);
     for (int i = 0; i < 9; i++)
         t->r[i] = step.r[i];
-    t->variance = turn_s > 0.0f && t->variance > 0.0
-                      ? t->variance + PATH_TURN_SHARE * PATH_TURN_SHARE * angle2 +
-                            PATH_TURN_RATE * PATH_TURN_RATE * (double)turn_s * (double)turn_s
-                      : 0.0;
+    t->variance =
+        turn_s > 0.0f && t->variance > 0.0
+            ? t->variance + p->params.gyro_share * p->params.gyro_share * angle2 +
+                  p->params.gyro_rate * p->params.gyro_rate * (double)turn_s * (double)turn_s
+            : 0.0;
 }
 
 /* (P10) What a turn leaves of that between two poses: the rotation vector, by its small sine. */
@@ -267,7 +258,8 @@ GPU_HD static inline void path_twist(double j[6], const double v[3], const doubl
 }
 
 /* (P4) ln of the depth at a pixel; PATH_NO_DEPTH at edges, and where there is none. */
-GPU_HD static inline float path_depth(const float *depth, int w, int h, float x, float y)
+GPU_HD static inline float path_depth(const struct path *p, const float *depth, int w, int h,
+                                      float x, float y)
 {
     int u = (int)(x + 0.5f), v = (int)(y + 0.5f);
     float least = INFINITY, most = 0.0f;
@@ -281,7 +273,7 @@ GPU_HD static inline float path_depth(const float *depth, int w, int h, float x,
             least = d < least ? d : least;
             most = d > most ? d : most;
         }
-    if (!(least > 1e-3f && most < 1e4f && most < PATH_EDGE * least))
+    if (!(least > 1e-3f && most < 1e4f && most < p->params.path_edge * least))
         return PATH_NO_DEPTH;
     return (float)path_log((double)depth[v * w + u]);
 }
@@ -325,9 +317,10 @@ GPU_HD static inline uint32_t path_place_of(const struct path *p, uint32_t slot,
 /* (P6) Three rows of a keyframe's sight of a landmark: two of its place in the picture, one of its
  * depth, each times the root of its weight; P what they say of the landmark. Returns 0 behind the
  * camera. */
-GPU_HD static inline int path_rows(struct path_row *o, double P[3][3],
-                                   const struct path_keyframe *k, const struct path_seen *seen,
-                                   const double p[3], const struct intrinsics *K)
+GPU_HD static inline int path_rows(const struct track_params *tuned, struct path_row *o,
+                                   double P[3][3], const struct path_keyframe *k,
+                                   const struct path_seen *seen, const double p[3],
+                                   const struct intrinsics *K)
 {
     double c[3], u[2], s[3][3], j[6], e[3], weight[3], e2;
     if (!path_project(c, u, K, &k->T, p))
@@ -338,13 +331,14 @@ GPU_HD static inline int path_rows(struct path_row *o, double P[3][3],
     e[0] = u[0] - (double)seen->x;
     e[1] = u[1] - (double)seen->y;
     e2 = e[0] * e[0] + e[1] * e[1];
-    weight[0] = weight[1] = 1.0 / (PATH_PX * sqrt(1.0 + e2 / (PATH_PX_ROBUST * PATH_PX_ROBUST)));
+    weight[0] = weight[1] =
+        1.0 / (tuned->path_px * sqrt(1.0 + e2 / (tuned->path_px_robust * tuned->path_px_robust)));
     e[2] = 0.0;
     weight[2] = 0.0;
     if (path_has_depth(seen)) {
         e[2] = path_log(c[2]) + k->bias - (double)seen->log_d;
-        e2 = e[2] / (2.0 * PATH_DEPTH_LOG);
-        weight[2] = 1.0 / (PATH_DEPTH_LOG * sqrt(1.0 + e2 * e2));
+        e2 = e[2] / (2.0 * tuned->path_depth_log);
+        weight[2] = 1.0 / (tuned->path_depth_log * sqrt(1.0 + e2 * e2));
     }
     for (int q = 0; q < 3; q++) {
         path_twist(j, s[q], c);
@@ -400,7 +394,7 @@ GPU_HD static inline void path_linearise(struct path *p, uint32_t i)
         struct path_row *o = &p->row[i * PATH_KEPT + k];
         if (!(m->kept >> place & 1u))
             continue;
-        if (!path_rows(o, P, &p->keyframe[place], &m->seen[place], m->p, &p->K)) {
+        if (!path_rows(&p->params, o, P, &p->keyframe[place], &m->seen[place], m->p, &p->K)) {
             memset(o, 0, sizeof *o);
             continue;
         }
@@ -514,7 +508,7 @@ GPU_HD static inline void path_judge(struct path *p, uint32_t i)
         dy = u[1] - (double)o->y;
         worst = dx * dx + dy * dy > worst ? dx * dx + dy * dy : worst;
     }
-    if (!(worst < PATH_OUTLIER_PX * PATH_OUTLIER_PX)) {
+    if (!(worst < p->params.path_outlier_px * p->params.path_outlier_px)) {
         m->is_bad = 1;
         m->kept = 0;
     }

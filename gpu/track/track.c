@@ -26,6 +26,7 @@ size_t track_lay_out(struct track *t, uint8_t *base, int w, int h)
     size_t n;
 
     memset(t, 0, sizeof *t);
+    params_fill(&t->params, &track_params_stage, NULL, NULL);
     t->w = w;
     t->h = h;
     t->next_id = 1;

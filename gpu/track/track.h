@@ -4,7 +4,7 @@
  *
  * A corner is found where the picture has structure in both directions, one in each cell of a grid
  * that has no track, and is followed until it is lost. What it was seen at in the last TRACK_KEPT
- * frames are the observations of a landmark (monte.h).
+ * frames are the observations of a landmark (landmark_search.h).
  *
  * Stages of a frame, in order:
  *   pyramid   the picture in grey, and smaller ones of it
@@ -19,6 +19,7 @@
 #ifndef RECOND_GPU_TRACK_TRACK_H
 #define RECOND_GPU_TRACK_TRACK_H
 
+#include "gpu/track/track_params.h"
 #include "proto/types.h"
 
 #ifdef __cplusplus
@@ -51,6 +52,7 @@ struct track_frame {
 };
 
 struct track {
+    struct track_params params;
     int w, h, cell, grid_w, grid_h, n_cells, n_slots;
     struct track_level level[TRACK_LEVELS];
     uint32_t pyramid_bytes;

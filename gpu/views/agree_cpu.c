@@ -7,11 +7,11 @@ static uint32_t count_row(const struct views *v, int from, int to, const struct 
     uint32_t first = (uint32_t)y * (uint32_t)v->w, n = 0;
 
     for (uint32_t i = first; i < first + (uint32_t)v->w; i++)
-        n += (uint32_t)agree_count(&agree[i], agree_pixel(v, from, to, T, i));
+        n += (uint32_t)agree_count(v, &agree[i], agree_pixel(v, from, to, T, i));
     return n;
 }
 
-static struct rigid between(const struct views *v, int from, int to)
+static struct rigid agree_between(const struct views *v, int from, int to)
 {
     return rigid_mul(&v->kept[to].camera.T_cw, &v->kept[from].camera.T_wc);
 }
@@ -27,7 +27,7 @@ void agree_own_cpu(struct views *v)
         return;
     memset(v->agree + views_at(v, swept), 0, v->n_pixels);
     for (int j = 0; j < VIEWS_KEPT; j++)
-        T[j] = between(v, swept, j);
+        T[j] = agree_between(v, swept, j);
 #pragma omp parallel for schedule(static) reduction(+ : n)
     for (int y = 0; y < v->h; y++)
         for (int j = 0; j < VIEWS_KEPT; j++)
@@ -47,7 +47,7 @@ void agree_cpu(struct views *v)
     for (int j = 0; j < VIEWS_KEPT; j++) {
         if (!agree_is_other(v, j))
             continue;
-        struct rigid T = between(v, j, swept);
+        struct rigid T = agree_between(v, j, swept);
         uint32_t n = 0;
         for (int y = 0; y < v->h; y++)
             n += count_row(v, j, swept, &T, y);

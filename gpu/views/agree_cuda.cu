@@ -36,7 +36,7 @@ static __device__ void agree_own(struct views *v, uint32_t i)
     if (i < v->n_pixels) {
         for (int j = 0; j < VIEWS_KEPT; j++)
             if (is_other[j])
-                confirmed += agree_count(&n, agree_pixel(v, swept, j, &there[j], i));
+                confirmed += agree_count(v, &n, agree_pixel(v, swept, j, &there[j], i));
         v->agree[views_at(v, swept) + i] = n;
     }
     add_confirmed(v, swept, confirmed);
@@ -58,7 +58,7 @@ static __device__ void agree_others(struct views *v, int from, uint32_t i)
         if (is_other[k]) {
             int j = from + k, confirmed = 0;
             if (i < v->n_pixels)
-                confirmed = agree_count(&v->agree[views_at(v, j) + i],
+                confirmed = agree_count(v, &v->agree[views_at(v, j) + i],
                                         agree_pixel(v, j, swept, &back[k], i));
             add_confirmed(v, j, confirmed);
         }

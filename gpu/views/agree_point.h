@@ -8,8 +8,6 @@
 
 #include "gpu/views/plan_point.h"
 
-#define AGREE_REL 0.025f /* depths agree within this share */
-
 /* (V7) 1 if what `from` measures at pixel i is what `to` measures where it sees it. T takes points
  * of from's camera to to's. */
 GPU_HD static inline int agree_pixel(const struct views *v, int from, int to, const struct rigid *T,
@@ -24,15 +22,15 @@ GPU_HD static inline int agree_pixel(const struct views *v, int from, int to, co
     if (!views_project(&v->kept[to].camera.K, v->w, v->h, p, &x, &y))
         return 0;
     other = views_decode(v->own[views_at(v, to) + views_pixel(v->w, x, y)]);
-    return other > 0.0f && views_abs(other - p.z) <= AGREE_REL * p.z;
+    return other > 0.0f && views_abs(other - p.z) <= v->params.agree_rel * p.z;
 }
 
 /* One more agreement of a pixel, perhaps. Returns 1 if that confirms its measurement. */
-GPU_HD static inline int agree_count(uint8_t *n, int agrees)
+GPU_HD static inline int agree_count(const struct views *v, uint8_t *n, int agrees)
 {
     if (!agrees || *n == 255)
         return 0;
-    return ++*n == VIEWS_CONFIRMED;
+    return ++*n == v->params.confirmed;
 }
 
 /* Is the keyframe at this place one that the swept one is compared with? */

@@ -13,9 +13,7 @@
 #include "gpu/views/views_point.h"
 
 #define CONTRAST_RADIUS 2
-#define CONTRAST_ONE 8      /* of views_frame.level in a level: sums of 25 squares, times 25, fit */
-#define CONTRAST_GAIN 48.0f /* of one standard deviation ... */
-#define CONTRAST_FLOOR 4    /* ... and half a level, in the same units: the pictures' own noise */
+#define CONTRAST_ONE 8 /* of views_frame.level in a level: sums of 25 squares, times 25, fit */
 #define CONTRAST_MIDDLE 128.0f
 
 /* Sums over a pixel's neighbours and itself. */
@@ -31,11 +29,13 @@ GPU_HD static inline void contrast_add(struct contrast_sums *s, uint32_t level)
 }
 
 /* (V25) level: the pixel's own. */
-GPU_HD static inline uint8_t contrast_value(const struct contrast_sums *s, uint32_t level)
+GPU_HD static inline uint8_t contrast_value(const struct views_params *p,
+                                            const struct contrast_sums *s, uint32_t level)
 {
     float off = (float)(int32_t)(s->n * level - s->a);
     float spread = sqrtf((float)(s->n * s->aa - s->a * s->a));
-    float value = CONTRAST_MIDDLE + CONTRAST_GAIN * off / (spread + (float)(s->n * CONTRAST_FLOOR));
+    float value =
+        CONTRAST_MIDDLE + p->contrast_gain * off / (spread + (float)(s->n * p->contrast_floor));
     return (uint8_t)(value < 0.0f ? 0.0f : value > 255.0f ? 255.0f : value + 0.5f);
 }
 
@@ -50,14 +50,15 @@ GPU_HD static inline int contrast_last(int at, int n)
 }
 
 /* (V25) Pixel (x, y) of a picture of w x h, of which `level` says how bright it is. */
-GPU_HD static inline uint8_t contrast_at(const uint16_t *level, int w, int h, int x, int y)
+GPU_HD static inline uint8_t contrast_at(const struct views_params *p, const uint16_t *level, int w,
+                                         int h, int x, int y)
 {
     struct contrast_sums s = {0, 0, 0};
     int left = contrast_first(x), right = contrast_last(x, w), last = contrast_last(y, h);
     for (int j = contrast_first(y); j <= last; j++)
         for (int i = left; i <= right; i++)
             contrast_add(&s, level[(size_t)j * (size_t)w + (size_t)i]);
-    return contrast_value(&s, level[(size_t)y * (size_t)w + (size_t)x]);
+    return contrast_value(p, &s, level[(size_t)y * (size_t)w + (size_t)x]);
 }
 
 #endif

@@ -16,14 +16,14 @@ static void draw_sum(struct views_target *t, const struct views *v, const struct
     float z;
 
     for (uint32_t i = 0; i < v->n_pixels; i++)
-        if (draw_pixel(s, v->w, v->h, i, &at, &z) && draw_is_front(t->front[at], z)) {
+        if (draw_pixel(s, v->w, v->h, i, &at, &z) && draw_is_front(v, t->front[at], z)) {
             uint32_t w = draw_weight(s->agree[i]);
             t->weight[at] += w;
             t->sum[at] += draw_term(w, z);
         }
 }
 
-static void draw(struct views *v, int target)
+static void draw_draw(struct views *v, int target)
 {
     struct views_target *t = &v->target[target];
 
@@ -45,5 +45,5 @@ void draw_cpu(struct views *v)
 #pragma omp parallel for schedule(dynamic)
     for (int i = 0; i < VIEWS_TARGETS; i++)
         if (draw_is_wanted(v, i))
-            draw(v, i);
+            draw_draw(v, i);
 }

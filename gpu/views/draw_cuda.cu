@@ -19,7 +19,7 @@ static __device__ void draw_one(struct views_target *t, const struct views *v,
         return;
     if (round == 0) {
         atomicMin(&t->front[at], power_bits(z));
-    } else if (draw_is_front(t->front[at], z)) {
+    } else if (draw_is_front(v, t->front[at], z)) {
         uint32_t w = draw_weight(s->agree[i]);
         atomicAdd(&t->weight[at], w);
         atomicAdd(&t->sum[at], draw_term(w, z));

@@ -10,7 +10,6 @@
 #include "gpu/views/views_point.h"
 
 #define DRAW_NONE 0xffffffffu
-#define DRAW_BEHIND 1.06f /* what lies farther behind the nearest depth than this is hidden */
 #define DRAW_LOG_ONE 4096.0f
 
 /* From a keyframe's pixels to a view's. */
@@ -19,6 +18,7 @@ struct draw_source {
     struct intrinsics K, K_view;
     const uint16_t *own;
     const uint8_t *agree;
+    int confirmed; /* agreements that confirm a measurement */
 };
 
 GPU_HD static inline const struct views_camera *draw_view(const struct views *v, int target)
@@ -50,6 +50,7 @@ GPU_HD static inline struct draw_source draw_source_of(const struct views *v, in
     s.K_view = view->K;
     s.own = v->own + views_at(v, place);
     s.agree = v->agree + views_at(v, place);
+    s.confirmed = v->params.confirmed;
     return s;
 }
 
@@ -65,7 +66,7 @@ GPU_HD static inline int draw_pixel(const struct draw_source *s, int w, int h, u
 {
     float d = views_decode(s->own[i]), x, y;
     struct vec3 p;
-    if (!(d > 0.0f) || s->agree[i] < VIEWS_CONFIRMED)
+    if (!(d > 0.0f) || s->agree[i] < s->confirmed)
         return 0;
     p = rigid_apply(&s->T, views_ray(&s->K, (int)(i % (uint32_t)w), (int)(i / (uint32_t)w), d));
     if (!views_project(&s->K_view, w, h, p, &x, &y))
@@ -75,9 +76,9 @@ GPU_HD static inline int draw_pixel(const struct draw_source *s, int w, int h, u
     return 1;
 }
 
-GPU_HD static inline int draw_is_front(uint32_t front, float z)
+GPU_HD static inline int draw_is_front(const struct views *v, uint32_t front, float z)
 {
-    return z <= power_float(front) * DRAW_BEHIND;
+    return z <= power_float(front) * v->params.draw_behind;
 }
 
 /* What a measurement of weight w adds to the sum. */

@@ -1,5 +1,5 @@
 #include "gpu/views/fine_point.h"
-#include "gpu/views/tell_point.h"
+#include "gpu/views/pose_check_point.h"
 
 static float single_at(const struct views *v, const struct views_frame *f, int target, uint32_t i)
 {
@@ -8,19 +8,19 @@ static float single_at(const struct views *v, const struct views_frame *f, int t
 }
 
 /* Counts what the target's pixels say. */
-static void count(const struct views *v, struct views_target *t)
+static void field_count_ratios(const struct views *v, struct views_target *t)
 {
     memset(t->bins, 0, VIEWS_BINS * sizeof *t->bins);
     for (uint32_t i = 0; i < v->n_pixels; i++)
         if (t->share[i] > 0.0f)
             t->bins[field_bin(t->ratio[i])]++;
     t->n_share = field_count(t->bins);
-    t->sigma = field_sigma(t->bins, v->n_pixels);
-    t->common = field_common(t->bins, v->n_pixels);
+    t->sigma = field_sigma(v, t->bins);
+    t->common = field_common(v, t->bins);
 }
 
-static struct views_load gather(const struct views *v, const struct views_target *t, int nx, int ny,
-                                float scatter)
+static struct views_load field_gather(const struct views *v, const struct views_target *t, int nx,
+                                      int ny, float scatter)
 {
     const struct field_around a = field_around(v, nx, ny);
     struct views_load sum = {0.0f, 0.0f};
@@ -54,7 +54,7 @@ static void relax(const struct views *v, struct views_target *t)
     memcpy(t->nodes, nodes, (size_t)n * sizeof *nodes);
 }
 
-static void solve(const struct views *v, struct views_target *t, const uint8_t *grey)
+static void field_solve(const struct views *v, struct views_target *t, const uint8_t *grey)
 {
     int w = v->nodes_w, n = w * v->nodes_h;
 
@@ -65,7 +65,7 @@ static void solve(const struct views *v, struct views_target *t, const uint8_t *
     }
     for (int round = 0; round < FIELD_ROUNDS; round++) {
         for (int i = 0; i < n; i++)
-            t->load[i] = gather(v, t, i % w, i / w, field_scatter(round));
+            t->load[i] = field_gather(v, t, i % w, i / w, field_scatter(v, round));
         relax(v, t);
     }
 }
@@ -76,8 +76,8 @@ static void correct(struct views *v, const struct views_frame *f, int target)
 
     for (uint32_t i = 0; i < v->n_pixels; i++)
         t->share[i] = field_sample(v, target, i, single_at(v, f, target, i), &t->ratio[i]);
-    count(v, t);
-    solve(v, t, target == VIEWS_FRAME ? v->grey_now : v->grey + views_at(v, v->plan.final));
+    field_count_ratios(v, t);
+    field_solve(v, t, target == VIEWS_FRAME ? v->grey_now : v->grey + views_at(v, v->plan.final));
     for (uint32_t i = 0; i < v->n_pixels; i++)
         field_apply(v, target, i, single_at(v, f, target, i));
 }
@@ -91,8 +91,8 @@ void field_cpu(struct views *v, const struct views_frame *f)
         if (draw_is_wanted(v, target))
             correct(v, f, target);
     if (draw_is_wanted(v, VIEWS_FRAME)) {
-        v->told = tell_views(v, frame->common);
-        tell_length(v, frame->common);
+        v->told = pose_check_views(v, frame->common);
+        pose_check_length(v, frame->common);
     }
 }
 
@@ -102,8 +102,8 @@ void field_guide_cpu(struct views *v)
 
     for (uint32_t i = 0; i < v->n_pixels; i++)
         t->share[i] = fine_sample(v, i, &t->ratio[i]);
-    count(v, t);
-    solve(v, t, v->grey + views_at(v, v->plan.swept));
+    field_count_ratios(v, t);
+    field_solve(v, t, v->grey + views_at(v, v->plan.swept));
     for (uint32_t i = 0; i < v->n_pixels; i++)
         t->depth[i] = fine_guide(v, t->nodes, i);
 }

@@ -10,7 +10,7 @@
  *          place of the final view.
  */
 #include "gpu/views/fine_point.h"
-#include "gpu/views/tell_point.h"
+#include "gpu/views/pose_check_point.h"
 #include "gpu/views/views_cuda.cuh"
 
 #define GATHER_WARPS 8
@@ -33,7 +33,7 @@ static __device__ inline int is_wanted(const struct views *v, int target, enum w
 
 /* Of a block's pixels, where `one`: counted in the block first, since many have the same bin. All
  * threads of the block come here. */
-static __device__ void count(struct views_target *t, int one, float ratio)
+static __device__ void field_count(struct views_target *t, int one, float ratio)
 {
     __shared__ uint32_t bins[VIEWS_BINS];
     for (int i = (int)threadIdx.x; i < VIEWS_BINS; i += VIEWS_BLOCK)
@@ -64,7 +64,7 @@ static __global__ void sample_kernel(const struct views_job *first, size_t strid
                 t->share[i] = share;
                 t->ratio[i] = ratio;
             }
-            count(t, share > 0.0f, ratio);
+            field_count(t, share > 0.0f, ratio);
         }
 }
 
@@ -92,7 +92,7 @@ static __device__ int quartile(const uint32_t *sums, uint32_t n_counted, uint32_
     return __syncthreads_count(i < VIEWS_BINS && 4 * sums[i] < n * n_counted);
 }
 
-static __device__ void begin(struct views *v, struct views_target *t, const uint8_t *grey)
+static __device__ void field_begin(struct views *v, struct views_target *t, const uint8_t *grey)
 {
     __shared__ uint32_t sums[VIEWS_BINS];
     int i = (int)threadIdx.x, apart;
@@ -106,13 +106,13 @@ static __device__ void begin(struct views *v, struct views_target *t, const uint
     __syncthreads();
     n = sums[VIEWS_BINS - 1];
     if (n) {
-        common = field_common_of(quartile(sums, n, 2), n, v->n_pixels);
+        common = field_common_of(v, quartile(sums, n, 2), n);
         apart = quartile(sums, n, 3);
         apart -= quartile(sums, n, 1);
     }
     if (i == 0) {
         t->n_share = n;
-        t->sigma = n ? field_sigma_of(apart, n, v->n_pixels) : 0.0f;
+        t->sigma = n ? field_sigma_of(v, apart, n) : 0.0f;
         t->common = common;
     }
     if (i < v->nodes_w * v->nodes_h) {
@@ -127,13 +127,13 @@ static __global__ void begin_kernel(const struct views_job *first, size_t stride
     struct views *v = views_job_of(first, stride)->v;
     int target = (int)blockIdx.x;
     if (v && draw_is_wanted(v, target))
-        begin(v, &v->target[target],
-              target == VIEWS_FRAME ? v->grey_now : v->grey + views_at(v, v->plan.final));
+        field_begin(v, &v->target[target],
+                    target == VIEWS_FRAME ? v->grey_now : v->grey + views_at(v, v->plan.final));
 }
 
 /* A warp has a node. Its lanes look at pixels, then one adds up weights and one sums. */
-static __device__ void gather(const struct views *v, struct views_target *t, int node,
-                              float scatter)
+static __device__ void field_gather(const struct views *v, struct views_target *t, int node,
+                                    float scatter)
 {
     __shared__ float said[GATHER_WARPS][2][GATHER_PIXELS];
     int lane = (int)threadIdx.x % 32, nx = node % v->nodes_w, ny = node / v->nodes_w;
@@ -166,7 +166,7 @@ static __global__ void __launch_bounds__(32 * GATHER_WARPS)
     int node = (int)(blockIdx.x * GATHER_WARPS + threadIdx.x / 32) % VIEWS_NODES;
     int target = what == GUIDE ? VIEWS_FINAL : (int)blockIdx.x * GATHER_WARPS / VIEWS_NODES;
     if (is_wanted(v, target, what) && node < v->nodes_w * v->nodes_h)
-        gather(v, &v->target[target], node, field_scatter(round));
+        field_gather(v, &v->target[target], node, field_scatter(v, round));
 }
 
 /* Rows alternate in colour: of the n-th pair of a row one or the other node is red. */
@@ -223,8 +223,8 @@ static __global__ void __launch_bounds__(VIEWS_NODES)
     relax(v, t);
     if (what == VIEWS_OF_FRAME && target == VIEWS_FRAME && round + 1 == FIELD_ROUNDS &&
         threadIdx.x == 0) {
-        v->told = tell_views(v, t->common);
-        tell_length(v, t->common);
+        v->told = pose_check_views(v, t->common);
+        pose_check_length(v, t->common);
     }
 }
 
@@ -278,7 +278,7 @@ static __global__ void guide_sample_kernel(const struct views_job *first, size_t
         t->share[i] = share;
         t->ratio[i] = ratio;
     }
-    count(t, share > 0.0f, ratio);
+    field_count(t, share > 0.0f, ratio);
 }
 
 /* One block a frame: it decides for all kernels that follow. */
@@ -290,7 +290,7 @@ static __global__ void guide_begin_kernel(const struct views_job *first, size_t 
     if (v && threadIdx.x == 0)
         fine_decide(v, wanted);
     if (wanted)
-        begin(v, &v->target[VIEWS_FINAL], v->grey + views_at(v, v->plan.swept));
+        field_begin(v, &v->target[VIEWS_FINAL], v->grey + views_at(v, v->plan.swept));
 }
 
 static __global__ void guide_apply_kernel(const struct views_job *first, size_t stride)

@@ -12,23 +12,11 @@
 #include "gpu/views/draw_point.h"
 
 #define FIELD_ROUNDS 3
-#define FIELD_SWEEPS 60  /* of each round */
-#define FIELD_OVER 1.7f  /* over-relaxation */
-#define FIELD_TIE 8.0f   /* between two nodes, against the weights of measurements */
-#define FIELD_EDGE 12.0f /* levels of a step in the picture at which a tie is half as strong */
-#define FIELD_HOLD 0.02f /* pull of each node to the common value */
-#define FIELD_SCATTER \
-    0.087f              /* log2 (6 %): measurements beyond count for little, in the last round */
-#define FIELD_DOUBT 200 /* weights of so many pixels halve the common value */
+#define FIELD_SWEEPS 60     /* of each round */
+#define FIELD_OVER 1.7f     /* over-relaxation */
 #define FIELD_BIN_ONE 64.0f /* bins of an octave */
-#define FIELD_MOST 1.2f     /* log2 (2.3 times): no single-view depth is believed to be as wrong */
-#define FIELD_NEAR 0.43f    /* log2 (35 %): a pixel's own measurement is believed this near to it */
-#define FIELD_APART 0.144f  /* log2 (10 %): pool and own measurement say different things */
 
 #define FIELD_QUARTILES 0.7413f /* standard deviations of a normal one between its quartiles, ^-1 */
-#define FIELD_PARTS 12.0f       /* of a picture err each by itself: neighbours err alike */
-
-#define FIELD_CARRIED 8 /* keyframes have measured one pixel of a frame in so many: see below */
 
 enum field_trust {
     FIELD_TRUST_NONE = 0,       /* of a frame that they carry: left to the final views to come */
@@ -42,7 +30,7 @@ enum field_trust {
 GPU_HD static inline float field_own(const struct views *v, uint32_t i)
 {
     size_t at = views_at(v, v->plan.final) + i;
-    return v->agree[at] >= VIEWS_CONFIRMED && views_is_sound(v, v->plan.final)
+    return v->agree[at] >= v->params.confirmed && views_is_sound(v, v->plan.final)
                ? views_decode(v->own[at])
                : 0.0f;
 }
@@ -68,14 +56,14 @@ GPU_HD static inline float field_sample(const struct views *v, int target, uint3
         float w = (float)t->weight[i] * 0.05f;
         w = w < 2.0f ? w : 2.0f;
         pool = (float)t->sum[i] / (float)t->weight[i] * (1.0f / DRAW_LOG_ONE);
-        if (!(weight > 0.0f && views_abs(pool - own) > FIELD_APART)) {
+        if (!(weight > 0.0f && views_abs(pool - own) > v->params.field_apart)) {
             sum += w * (pool - log_single);
             weight += w;
         }
     }
     if (weight > 0.0f)
         *ratio = sum / weight;
-    return views_abs(*ratio) < FIELD_MOST ? weight : 0.0f;
+    return views_abs(*ratio) < v->params.field_most ? weight : 0.0f;
 }
 
 GPU_HD static inline int field_bin(float ratio)
@@ -85,9 +73,9 @@ GPU_HD static inline int field_bin(float ratio)
 }
 
 /* How much n pixels of a view say of all of it. */
-GPU_HD static inline float field_known(uint32_t n, uint32_t n_pixels)
+GPU_HD static inline float field_known(const struct views *v, uint32_t n)
 {
-    return (float)n / (float)(n + n_pixels / FIELD_DOUBT);
+    return (float)n / (float)(n + v->n_pixels / v->params.field_doubt);
 }
 
 GPU_HD static inline uint32_t field_count(const uint32_t *bins)
@@ -100,9 +88,9 @@ GPU_HD static inline uint32_t field_count(const uint32_t *bins)
 
 /* (V10) The common value: the median ratio, less where little was measured. n: were counted, not
  * 0; bin: half of them are in it or below. */
-GPU_HD static inline float field_common_of(int bin, uint32_t n, uint32_t n_pixels)
+GPU_HD static inline float field_common_of(const struct views *v, int bin, uint32_t n)
 {
-    return ((float)bin + 0.5f - (float)(VIEWS_BINS / 2)) / FIELD_BIN_ONE * field_known(n, n_pixels);
+    return ((float)bin + 0.5f - (float)(VIEWS_BINS / 2)) / FIELD_BIN_ONE * field_known(v, n);
 }
 
 /* The bin at or below which n quarters of what was counted lie. */
@@ -115,26 +103,25 @@ GPU_HD static inline int field_quartile(const uint32_t *bins, uint32_t n_counted
     return bin;
 }
 
-GPU_HD static inline float field_common(const uint32_t *bins, uint32_t n_pixels)
+GPU_HD static inline float field_common(const struct views *v, const uint32_t *bins)
 {
     uint32_t n = field_count(bins);
-    return n ? field_common_of(field_quartile(bins, n, 2), n, n_pixels) : 0.0f;
+    return n ? field_common_of(v, field_quartile(bins, n, 2), n) : 0.0f;
 }
 
 /* (V15) The standard error of the common value. n: were counted, not 0; apart: bins between the
  * outer quartiles. */
-GPU_HD static inline float field_sigma_of(int apart, uint32_t n, uint32_t n_pixels)
+GPU_HD static inline float field_sigma_of(const struct views *v, int apart, uint32_t n)
 {
     return (float)(apart > 1 ? apart : 1) * (FIELD_QUARTILES / FIELD_BIN_ONE) *
-           sqrtf((float)n_pixels / (FIELD_PARTS * (float)n));
+           sqrtf((float)v->n_pixels / (v->params.field_parts * (float)n));
 }
 
 /* 0: nothing was measured. */
-GPU_HD static inline float field_sigma(const uint32_t *bins, uint32_t n_pixels)
+GPU_HD static inline float field_sigma(const struct views *v, const uint32_t *bins)
 {
     uint32_t n = field_count(bins);
-    return n ? field_sigma_of(field_quartile(bins, n, 3) - field_quartile(bins, n, 1), n, n_pixels)
-             : 0.0f;
+    return n ? field_sigma_of(v, field_quartile(bins, n, 3) - field_quartile(bins, n, 1), n) : 0.0f;
 }
 
 /* (V10) The tie between a node and that dx or dy steps beside it, by the largest step of the
@@ -157,8 +144,8 @@ GPU_HD static inline float field_tie(const struct views *v, const uint8_t *grey,
         x = x2;
         y = y2;
     }
-    e = (float)most / FIELD_EDGE;
-    return FIELD_TIE / (1.0f + e * e);
+    e = (float)most / v->params.field_edge;
+    return v->params.field_tie / (1.0f + e * e);
 }
 
 /* The field at a pixel: bilinear between nodes. */
@@ -220,8 +207,8 @@ GPU_HD static inline struct field_stand field_stand(const struct views *v,
     s.right = x + 1 < w ? t->right[i] : 0.0f;
     s.up = y > 0 ? t->down[i - w] : 0.0f;
     s.down = y + 1 < v->nodes_h ? t->down[i] : 0.0f;
-    s.sum = t->load[i].sum + FIELD_HOLD * t->common;
-    s.weight = t->load[i].weight + FIELD_HOLD + s.left + s.right + s.up + s.down;
+    s.sum = t->load[i].sum + v->params.field_hold * t->common;
+    s.weight = t->load[i].weight + v->params.field_hold + s.left + s.right + s.up + s.down;
     return s;
 }
 
@@ -236,20 +223,22 @@ GPU_HD static inline float field_relax(const struct field_stand *s, float own, c
 }
 
 /* Of round 0, 1, 2: wide first. */
-GPU_HD static inline float field_scatter(int round)
+GPU_HD static inline float field_scatter(const struct views *v, int round)
 {
-    return FIELD_SCATTER * (float)(1 << (FIELD_ROUNDS - 1 - round));
+    return v->params.field_scatter * (float)(1 << (FIELD_ROUNDS - 1 - round));
 }
 
-GPU_HD static inline float field_clamp(float field)
+GPU_HD static inline float field_clamp(const struct views *v, float field)
 {
-    return field < -FIELD_MOST ? -FIELD_MOST : field > FIELD_MOST ? FIELD_MOST : field;
+    return field < -v->params.field_most  ? -v->params.field_most
+           : field > v->params.field_most ? v->params.field_most
+                                          : field;
 }
 
 /* (V12) Do measurements carry a view? */
 GPU_HD static inline int field_is_carried(const struct views *v, const struct views_target *t)
 {
-    return t->n_share * FIELD_CARRIED >= v->n_pixels;
+    return t->n_share * v->params.field_carried >= v->n_pixels;
 }
 
 /* (V12) Trust of a frame's pixel. Where keyframes carry a frame, a pixel that none of them measured
@@ -271,18 +260,19 @@ GPU_HD static inline void field_apply(const struct views *v, int target, uint32_
     int trust = 0;
     if (single > 0.0f) {
         field = field_at(v, t->nodes, x, y);
-        depth = single * power_exp2(field_clamp(field));
+        depth = single * power_exp2(field_clamp(v, field));
         trust = target == VIEWS_FINAL ? FIELD_TRUST_FILLED : field_frame_trust(v, t, i);
         if (target == VIEWS_FINAL) {
             float own = field_own(v, i);
-            int more = v->agree[views_at(v, v->plan.final) + i] - VIEWS_CONFIRMED;
-            if (own > 0.0f && views_abs(power_log2(own) - power_log2(depth)) < FIELD_NEAR) {
+            int more = v->agree[views_at(v, v->plan.final) + i] - v->params.confirmed;
+            if (own > 0.0f &&
+                views_abs(power_log2(own) - power_log2(depth)) < v->params.field_near) {
                 depth = own;
                 trust = FIELD_TRUST_MEASURED + 3 * (more < 21 ? more : 21);
             }
         }
-        if (v->plan.lie != 0.0f)
-            depth *= power_exp2(-v->plan.lie * field_known(t->n_share, v->n_pixels));
+        if (v->plan.stretch != 0.0f)
+            depth *= power_exp2(-v->plan.stretch * field_known(v, t->n_share));
     }
     t->depth[i] = depth;
     t->trust[i] = (uint8_t)trust;

@@ -13,21 +13,18 @@
 #include "gpu/views/field_point.h"
 #include "gpu/views/sweep_point.h"
 
-#define FINE_STEPS 9    /* depths that are tried, the guide's own in the middle */
-#define FINE_STEP 0.02f /* of inverse depth, from one to the next */
-#define FINE_LEAST_OF 2 /* at least one first measurement in so many is confirmed */
-#define FINE_PEAK 1638  /* a measurement: its score is at least this, 0.2 ... */
-#define FINE_VARIANCE 6 /* ... and the window varies by this, in squared contrasts */
+#define FINE_STEPS 9 /* depths that are tried, the guide's own in the middle */
 
-/* (V23) By one thread, when the first measurements are compared: is the keyframe swept in fine
- * steps? Where poses do not agree with the pictures that would measure the guide alone. */
+/* (V23) Is the keyframe swept in fine steps? Not where its first measurements are rarely confirmed:
+ * its poses are wrong then, and a fine sweep would find whatever the guide says. One thread asks
+ * this when the first measurements have been compared. */
 GPU_HD static inline int fine_is_wanted(const struct views *v)
 {
     return v->plan.swept >= 0 && v->plan.n_sources > 0 && views_is_sound(v, v->plan.swept) &&
-           views_confirms(v, v->plan.swept, FINE_LEAST_OF);
+           views_confirms(v, v->plan.swept, v->params.fine_least_of);
 }
 
-/* Notes that, and begins the keyframe's counts anew. */
+/* Writes the answer into the plan, and sets the counts of the keyframe back. */
 GPU_HD static inline void fine_decide(struct views *v, int wanted)
 {
     v->plan.fine = wanted;
@@ -51,7 +48,7 @@ GPU_HD static inline float fine_sample(const struct views *v, uint32_t i, float 
     if (!(own > 0.0f && single > 0.0f))
         return 0.0f;
     *ratio = power_log2(own) - power_log2(single);
-    return views_abs(*ratio) < FIELD_MOST ? 1.0f : 0.0f;
+    return views_abs(*ratio) < v->params.field_most ? 1.0f : 0.0f;
 }
 
 /* (V24) The guide at pixel i: single-view depth, corrected by the field. 0 = none. */
@@ -59,8 +56,8 @@ GPU_HD static inline float fine_guide(const struct views *v, const float *nodes,
 {
     float single = fine_single(v, i);
     return single > 0.0f
-               ? single * power_exp2(field_clamp(field_at(v, nodes, (int)(i % (uint32_t)v->w),
-                                                          (int)(i / (uint32_t)v->w))))
+               ? single * power_exp2(field_clamp(v, field_at(v, nodes, (int)(i % (uint32_t)v->w),
+                                                             (int)(i / (uint32_t)v->w))))
                : 0.0f;
 }
 
@@ -73,25 +70,27 @@ GPU_HD static inline struct sweep_source fine_source_of(const struct views *v, i
 }
 
 /* (V25) The inverse depth that is tried at a pixel in step k. */
-GPU_HD static inline float fine_inverse(float guide, int k)
+GPU_HD static inline float fine_inverse(const struct sweep_planes *p, float guide, int k)
 {
-    return guide > 0.0f ? (1.0f + FINE_STEP * (float)(k - FINE_STEPS / 2)) / guide : 0.0f;
+    return guide > 0.0f ? (1.0f + p->fine * (float)(k - FINE_STEPS / 2)) / guide : 0.0f;
 }
 
 /* (V25) scores: [FINE_STEPS] of a pixel. Returns the measured depth's code, 0 = nothing. */
-GPU_HD static inline uint16_t fine_measure(float guide, const int16_t *scores,
-                                           const struct sweep_sums *k)
+GPU_HD static inline uint16_t fine_measure(const struct views *v, float guide,
+                                           const int16_t *scores, const struct sweep_sums *k)
 {
     int best = 0;
     float off;
     for (int d = 1; d < FINE_STEPS; d++)
         best = scores[d] > scores[best] ? d : best;
-    if (!(guide > 0.0f) || best == 0 || best == FINE_STEPS - 1 || scores[best] < FINE_PEAK ||
-        k->n * k->aa - k->a * k->a < FINE_VARIANCE * k->n * k->n ||
+    if (!(guide > 0.0f) || best == 0 || best == FINE_STEPS - 1 ||
+        scores[best] < v->params.fine_peak ||
+        k->n * k->aa - k->a * k->a < v->params.fine_variance * k->n * k->n ||
         scores[best - 1] == SWEEP_NONE || scores[best + 1] == SWEEP_NONE)
         return 0;
     off = sweep_parabola(scores[best - 1], scores[best], scores[best + 1]);
-    return views_code(guide / (1.0f + FINE_STEP * ((float)(best - FINE_STEPS / 2) + off)));
+    return views_code(guide /
+                      (1.0f + v->params.fine_step * ((float)(best - FINE_STEPS / 2) + off)));
 }
 
 /* (V25) What pixel i measures now: where the second sweep has nothing, a confirmed measurement of
@@ -99,7 +98,7 @@ GPU_HD static inline uint16_t fine_measure(float guide, const int16_t *scores,
 GPU_HD static inline uint16_t fine_own(const struct views *v, uint32_t i, uint16_t code)
 {
     size_t at = views_at(v, v->plan.swept) + i;
-    return code ? code : v->agree[at] >= VIEWS_CONFIRMED ? v->own[at] : (uint16_t)0;
+    return code ? code : v->agree[at] >= v->params.confirmed ? v->own[at] : (uint16_t)0;
 }
 
 #endif

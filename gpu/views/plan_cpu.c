@@ -1,8 +1,9 @@
 #include "gpu/views/contrast_point.h"
-#include "gpu/views/tell_point.h"
+#include "gpu/views/pose_check_point.h"
 
-static struct plan_sight look(const struct views *v, const float z[VIEWS_GRID], float median_m,
-                              const struct views_camera *view, const struct views_camera *other)
+static struct plan_sight plan_look(const struct views *v, const float z[VIEWS_GRID], float median_m,
+                                   const struct views_camera *view,
+                                   const struct views_camera *other)
 {
     const struct plan_between between = plan_between(view, other);
     float sines[VIEWS_GRID];
@@ -19,8 +20,9 @@ static void look_from(struct plan_sight sight[VIEWS_KEPT], const struct views *v
     for (int j = 0; j < VIEWS_KEPT; j++) {
         const struct views_camera *other = &v->kept[j].camera;
         const struct plan_between between = plan_between(view, other);
-        sight[j] = plan_is_kept(v, j) && plan_faces(&between) ? look(v, z, median_m, view, other)
-                                                              : (struct plan_sight){0.0f, 0.0f};
+        sight[j] = plan_is_kept(v, j) && plan_faces(v, &between)
+                       ? plan_look(v, z, median_m, view, other)
+                       : (struct plan_sight){0.0f, 0.0f};
     }
 }
 
@@ -75,7 +77,7 @@ static void choose_pool(struct views *v, const struct plan_sight *sight, int tar
     }
 }
 
-static void keep(struct views *v, const struct views_frame *f)
+static void plan_keep(struct views *v, const struct views_frame *f)
 {
     size_t at = views_at(v, v->plan.taken);
 
@@ -86,7 +88,8 @@ static void keep(struct views *v, const struct views_frame *f)
     for (uint32_t i = 0; i < v->n_pixels; i++)
         v->single[at + i] = views_code(f->depth[i]);
     for (uint32_t i = 0; i < v->n_pixels; i++)
-        v->contrast[at + i] = contrast_at(f->level, v->w, v->h, (int)i % v->w, (int)i / v->w);
+        v->contrast[at + i] =
+            contrast_at(&v->params, f->level, v->w, v->h, (int)i % v->w, (int)i / v->w);
 }
 
 void plan_cpu(struct views *v, const struct views_frame *f)
@@ -105,12 +108,12 @@ void plan_cpu(struct views *v, const struct views_frame *f)
         plan_quantile(&v->plan, z, i, n);
     plan_decide(v);
     for (int i = 0; i < VIEWS_GRID; i++)
-        now[i] = tell_level(v, f, i);
-    tell_still(v, now);
+        now[i] = pose_check_level(v, f, i);
+    pose_check_still(v, now);
     for (uint32_t i = 0; i < v->n_pixels; i++)
         v->grey_now[i] = views_grey(f->rgb + 3 * (size_t)i);
     if (v->plan.taken >= 0)
-        keep(v, f);
+        plan_keep(v, f);
     look_from(sight, v, z, v->plan.median_m, &v->plan.camera);
     choose_pool(v, sight, VIEWS_FRAME);
     if (v->plan.final >= 0) {

@@ -7,7 +7,7 @@
  */
 #include "gpu/views/contrast_point.h"
 #include "gpu/views/draw_point.h"
-#include "gpu/views/tell_point.h"
+#include "gpu/views/pose_check_point.h"
 #include "gpu/views/views_cuda.cuh"
 
 #define FROM_FRAME 0 /* views that keyframes are looked at from */
@@ -26,7 +26,8 @@ static __device__ void load_samples(float *z, const struct views *v, int place)
 }
 
 /* By a warp: how the keyframe at place j sees a view's samples. */
-static __device__ struct plan_sight look(const struct views *v, const float *z, int from, int j)
+static __device__ struct plan_sight plan_look(const struct views *v, const float *z, int from,
+                                              int j)
 {
     __shared__ float sines[WARPS][VIEWS_GRID];
     const struct views_plan *p = &v->plan;
@@ -38,7 +39,7 @@ static __device__ struct plan_sight look(const struct views *v, const float *z, 
     const struct views_camera *other = &v->kept[j].camera;
     const struct plan_between between = plan_between(view, other);
     struct plan_sight sight = {0.0f, 0.0f};
-    if (!plan_faces(&between))
+    if (!plan_faces(v, &between))
         return sight;
     own = sines[threadIdx.x / 32];
     for (int i = (int)threadIdx.x % 32; i < VIEWS_GRID; i += 32)
@@ -116,7 +117,7 @@ static __device__ void choose_sources(struct views *v, const struct plan_sight *
         v->plan.n_sources = n;
 }
 
-static __device__ void begin(struct views *v, const struct views_job *job)
+static __device__ void plan_begin_frame(struct views *v, const struct views_job *job)
 {
     struct views_frame f = job->frame;
     if (job->stand) {
@@ -151,11 +152,11 @@ static __global__ void __launch_bounds__(THREADS)
         return;
     if (t < VIEWS_GRID) {
         z[FROM_FRAME][t] = job->frame.depth[plan_pixel(t, v->w, v->h)];
-        now[t] = tell_level(v, &job->frame, t);
+        now[t] = pose_check_level(v, &job->frame, t);
     }
     fetch_kept(v);
     if (t == 0)
-        begin(v, job);
+        plan_begin_frame(v, job);
     __syncthreads();
     if (t < VIEWS_GRID)
         plan_quantile(&v->plan, z[FROM_FRAME], t, plan_count(z[FROM_FRAME]));
@@ -170,7 +171,7 @@ static __global__ void __launch_bounds__(THREADS)
         int from = k / VIEWS_KEPT, j = k % VIEWS_KEPT;
         struct plan_sight none = {0.0f, 0.0f};
         if (from == FROM_FRAME || (from == FROM_FINAL ? v->plan.final : v->plan.swept) >= 0)
-            sight[from][j] = plan_is_kept(v, j) ? look(v, z[from], from, j) : none;
+            sight[from][j] = plan_is_kept(v, j) ? plan_look(v, z[from], from, j) : none;
     }
     __syncthreads();
     if (warp == 0)
@@ -180,10 +181,10 @@ static __global__ void __launch_bounds__(THREADS)
     if (warp == 2 && v->plan.swept >= 0)
         choose_sources(v, sight[FROM_SWEPT]);
     if (t == 96)
-        tell_still(v, now);
+        pose_check_still(v, now);
 }
 
-static __device__ void keep(struct views *v, const struct views_frame *f, uint32_t i)
+static __device__ void plan_keep(struct views *v, const struct views_frame *f, uint32_t i)
 {
     size_t at = views_at(v, v->plan.taken) + i;
     v->grey[at] = v->grey_now[i];
@@ -192,7 +193,7 @@ static __device__ void keep(struct views *v, const struct views_frame *f, uint32
     v->single[at] = views_code(f->depth[i]);
     v->own[at] = 0;
     v->agree[at] = 0;
-    v->contrast[at] = contrast_at(f->level, v->w, v->h, (int)i % v->w, (int)i / v->w);
+    v->contrast[at] = contrast_at(&v->params, f->level, v->w, v->h, (int)i % v->w, (int)i / v->w);
 }
 
 static __global__ void store_kernel(const struct views_job *first, size_t stride)
@@ -204,7 +205,7 @@ static __global__ void store_kernel(const struct views_job *first, size_t stride
         return;
     v->grey_now[i] = views_grey(job->frame.rgb + 3 * (size_t)i);
     if (v->plan.taken >= 0)
-        keep(v, &job->frame, i);
+        plan_keep(v, &job->frame, i);
     for (int t = 0; t < VIEWS_TARGETS; t++)
         if (draw_is_wanted(v, t)) {
             v->target[t].front[i] = DRAW_NONE;

@@ -10,24 +10,7 @@
 
 #include "gpu/views/views_point.h"
 
-#define PLAN_MOVED_REL 0.04f /* a new keyframe: moved by this share of the median depth ... */
-#define PLAN_TURNED 0.995f   /* ... or turned by more than the angle of this cosine (5.7 degrees) */
-#define PLAN_OVERLAP 0.4f    /* a source sees at least this share of the samples ... */
-#define PLAN_FACING 0.8f     /* ... turned by at most the angle of this cosine (37 degrees) ... */
-#define PLAN_PARALLAX 0.04f  /* ... from under at least this angle in radians; best are ... */
-#define PLAN_PARALLAX_GOOD 0.1f /* ... angles between this ... */
-#define PLAN_PARALLAX_WIDE 0.4f /* ... and this */
-#define PLAN_APART_REL 0.04f    /* sources nearer to each other than this are worth less */
-#define PLAN_POOL_SHARE 0.1f    /* a keyframe is drawn into a view if it sees this share of it */
 #define PLAN_UNSEEN (-1.0f)
-
-/* (V21) log2 of lengths: poses that are off by 1.25 or less are believed, those by 1.32 to 1.6 are
- * not; that they are off by 1.8 is believed less than that the network is. */
-#define PLAN_LIE_FROM 0.3219f
-#define PLAN_LIE_ALL 0.4f
-#define PLAN_LIE_LAST 0.678f
-#define PLAN_LIE_NONE 0.848f
-#define PLAN_LIE_FRAMES 8 /* frames that must have said so */
 
 /* How a keyframe sees the samples of a view. */
 struct plan_sight {
@@ -88,9 +71,9 @@ GPU_HD static inline struct plan_between plan_between(const struct views_camera 
     return o;
 }
 
-GPU_HD static inline int plan_faces(const struct plan_between *o)
+GPU_HD static inline int plan_faces(const struct views *v, const struct plan_between *o)
 {
-    return o->T.r[8] >= PLAN_FACING;
+    return o->T.r[8] >= v->params.plan_facing_cos;
 }
 
 /* (V4) The sine of the angle between both cameras' rays to sample i of a view, at depth z; one
@@ -187,7 +170,8 @@ GPU_HD static inline int plan_room(struct views *v)
     return plan_oldest(v, most);
 }
 
-/* (V3) By one thread, when the quantiles are known: counts, and the new keyframe's row. */
+/* (V3) Does the frame become a keyframe? It does where its camera has moved or rotated away from
+ * that of the last one. One thread asks this when the quantiles of depth are known. */
 GPU_HD static inline int plan_is_new(const struct views *v)
 {
     const struct views_strand *s = &v->strand[v->plan.strand];
@@ -201,8 +185,9 @@ GPU_HD static inline int plan_is_new(const struct views *v)
         return 1;
     T = rigid_mul(&v->kept[last].camera.T_cw, &v->plan.camera.T_wc);
     t2 = T.t[0] * T.t[0] + T.t[1] * T.t[1] + T.t[2] * T.t[2];
-    return t2 > PLAN_MOVED_REL * PLAN_MOVED_REL * v->plan.median_m * v->plan.median_m ||
-           !((T.r[0] + T.r[4] + T.r[8] - 1.0f) * 0.5f >= PLAN_TURNED);
+    return t2 > v->params.plan_moved_rel * v->params.plan_moved_rel * v->plan.median_m *
+                    v->plan.median_m ||
+           !((T.r[0] + T.r[4] + T.r[8] - 1.0f) * 0.5f >= v->params.plan_rotated_cos);
 }
 
 /* A keyframe of a walk that is over waits for nothing. */
@@ -227,7 +212,8 @@ GPU_HD static inline int plan_strand(const struct views *v, uint32_t source)
     for (int i = 1; i < VIEWS_STRANDS; i++)
         if (v->strand[i].used < v->strand[idle].used)
             idle = i;
-    return !v->strand[idle].used || v->frame - v->strand[idle].used > VIEWS_IDLE_FRAMES ? idle : -1;
+    return !v->strand[idle].used || v->frame - v->strand[idle].used > v->params.idle_frames ? idle
+                                                                                            : -1;
 }
 
 /* The strand's keyframes before this index leave their places. */
@@ -262,16 +248,18 @@ GPU_HD static inline void plan_join(struct views *v, const struct views_frame *f
     s->frame++;
 }
 
-/* (V21) What is taken back of the length of poses, log2. */
-GPU_HD static inline float plan_lie(const struct views_length *l)
+/* (V21) By how much the length of poses is corrected, log2. Poses that are up to 1.25 times too
+ * long are believed, and so is a length from 1.8 times on: there the network errs rather than the
+ * poses. Between 1.32 and 1.6 times the whole length is corrected, in between a share of it. */
+GPU_HD static inline float plan_stretch(const struct views_params *p, const struct views_length *l)
 {
     float a = l->mean < 0.0f ? -l->mean : l->mean;
-    if (l->n < PLAN_LIE_FRAMES || a < PLAN_LIE_FROM || a > PLAN_LIE_NONE)
+    if (l->n < p->plan_stretch_frames || a < p->plan_stretch_from || a > p->plan_stretch_none)
         return 0.0f;
-    if (a < PLAN_LIE_ALL)
-        return l->mean * (a - PLAN_LIE_FROM) / (PLAN_LIE_ALL - PLAN_LIE_FROM);
-    if (a > PLAN_LIE_LAST)
-        return l->mean * (PLAN_LIE_NONE - a) / (PLAN_LIE_NONE - PLAN_LIE_LAST);
+    if (a < p->plan_stretch_all)
+        return l->mean * (a - p->plan_stretch_from) / (p->plan_stretch_all - p->plan_stretch_from);
+    if (a > p->plan_stretch_last)
+        return l->mean * (p->plan_stretch_none - a) / (p->plan_stretch_none - p->plan_stretch_last);
     return l->mean;
 }
 
@@ -284,10 +272,10 @@ GPU_HD static inline void plan_begin(struct views *v, const struct views_frame *
     p->near_m = p->median_m = p->far_m = 0.0f;
     v->frame++;
     p->strand = plan_strand(v, f->source);
-    p->lie = 0.0f;
+    p->stretch = 0.0f;
     if (p->strand >= 0) {
         plan_join(v, f);
-        p->lie = plan_lie(&v->length[p->strand]);
+        p->stretch = plan_stretch(&v->params, &v->length[p->strand]);
     }
 }
 
@@ -313,9 +301,9 @@ GPU_HD static inline void plan_decide(struct views *v)
         k->camera = p->camera;
     }
     if (s->n_final < s->n_swept &&
-        plan_is_due(v, s->n_final, VIEWS_FINAL_KEYFRAMES, VIEWS_FINAL_FRAMES))
+        plan_is_due(v, s->n_final, v->params.final_keyframes, v->params.final_frames))
         p->final = plan_place(v, s->n_final++);
-    if (plan_is_due(v, s->n_swept, VIEWS_SWEEP_KEYFRAMES, VIEWS_SWEEP_FRAMES))
+    if (plan_is_due(v, s->n_swept, v->params.sweep_keyframes, v->params.sweep_frames))
         p->swept = plan_place(v, s->n_swept++);
 }
 
@@ -335,10 +323,10 @@ GPU_HD static inline struct views_pose plan_pose(const struct views *v, int sour
 GPU_HD static inline float plan_worth(const struct views *v, int place,
                                       const struct plan_sight *sight)
 {
-    float a = sight->parallax, wide = a / PLAN_PARALLAX_WIDE;
+    float a = sight->parallax, wide = a / v->params.plan_parallax_wide;
     return plan_is_near(v, place, v->kept[v->plan.swept].walk) && place != v->plan.swept &&
-                   sight->share >= PLAN_OVERLAP && a >= PLAN_PARALLAX
-               ? sight->share * a / ((a + PLAN_PARALLAX_GOOD) * (1.0f + wide * wide))
+                   sight->share >= v->params.plan_overlap && a >= v->params.plan_parallax
+               ? sight->share * a / ((a + v->params.plan_parallax_good) * (1.0f + wide * wide))
                : 0.0f;
 }
 
@@ -346,7 +334,7 @@ GPU_HD static inline float plan_worth(const struct views *v, int place,
 GPU_HD static inline float plan_worth_left(const struct views *v, int place, int taken, float worth)
 {
     const float *o = v->kept[place].camera.T_wc.t, *t = v->kept[taken].camera.T_wc.t;
-    float apart = PLAN_APART_REL * v->kept[v->plan.swept].median_m;
+    float apart = v->params.plan_apart_rel * v->kept[v->plan.swept].median_m;
     float x = o[0] - t[0], y = o[1] - t[1], z = o[2] - t[2], d2 = x * x + y * y + z * z;
     if (place == taken)
         return 0.0f;
@@ -363,7 +351,7 @@ GPU_HD static inline float plan_share(const struct views *v, int place, int targ
     uint32_t walk = self >= 0 ? v->kept[self].walk : v->strand[p->strand < 0 ? 0 : p->strand].first;
     return plan_is_near(v, place, walk) && place != self &&
                    v->kept[place].index < v->strand[p->strand].n_swept &&
-                   views_is_sound(v, place) && sight->share >= PLAN_POOL_SHARE
+                   views_is_sound(v, place) && sight->share >= v->params.plan_pool_share
                ? sight->share
                : 0.0f;
 }

@@ -19,7 +19,7 @@ static void blur(struct views *v)
         }
 }
 
-static void choose(struct views *v)
+static void refine_choose_points(struct views *v)
 {
     int cells = (v->w / v->cell) * (v->h / v->cell);
 
@@ -66,11 +66,11 @@ static void add_point(struct scratch *s, const struct views *v, int level, uint3
 
     for (int k = 0; k < n; k++) {
         rows[k] = refine_look_from(v, k, level, &v->plan.pose[k], &v->points[i]);
-        said[k] = refine_say(&rows[k], rows[k].r);
+        said[k] = refine_say(v, &rows[k], rows[k].r);
     }
-    all = refine_hear(said, 1, n);
+    all = refine_hear(v, said, 1, n);
     for (int k = 0; k < n; k++)
-        terms[k] = refine_term(&rows[k], all.h);
+        terms[k] = refine_term(v, &rows[k], all.h);
     for (int k = 0; k < n; k++) {
         add_rows(s, terms, k, all.g);
         add_moments(s->moments[k], &terms[k]);
@@ -102,7 +102,7 @@ static void sum(struct scratch *s, const struct views *v, int level)
 }
 
 /* Cholesky, column by column; b becomes the solution. Returns 0 if there is none. */
-static int solve(float *A, float *b, int n)
+static int refine_solve(float *A, float *b, int n)
 {
 #define AT(i, k) A[(i) * ((i) + 1) / 2 + (k)]
     for (int k = 0; k < n; k++) {
@@ -130,7 +130,8 @@ static int solve(float *A, float *b, int n)
 }
 
 /* The prior of one source, added to the whole system. */
-static void add_prior(struct scratch *s, int source, const struct views_pose *pose)
+static void add_prior(struct scratch *s, const struct views *v, int source,
+                      const struct views_pose *pose)
 {
     float x[REFINE_POSE];
 
@@ -139,8 +140,8 @@ static void add_prior(struct scratch *s, int source, const struct views_pose *po
         int row = REFINE_POSE * source + a;
         float *to = s->A + row * (row + 1) / 2 + REFINE_POSE * source;
         for (int c = 0; c <= a; c++)
-            to[c] = refine_prior_pair(to[c], pose->T.t, a, c);
-        s->b[row] = refine_prior_right(s->b[row], pose->T.t, x, a);
+            to[c] = refine_prior_pair(v, to[c], pose->T.t, a, c);
+        s->b[row] = refine_prior_right(v, s->b[row], pose->T.t, x, a);
     }
 }
 
@@ -154,23 +155,23 @@ static void light(struct views *v, struct scratch *s)
     }
 }
 
-static int step(struct views *v, struct scratch *s, int level)
+static int refine_round(struct views *v, struct scratch *s, int level)
 {
     int n = v->plan.n_sources;
 
     sum(s, v, level);
     for (int k = 0; k < n; k++)
-        add_prior(s, k, &v->plan.pose[k]);
-    if (!solve(s->A, s->b, REFINE_POSE * n))
+        add_prior(s, v, k, &v->plan.pose[k]);
+    if (!refine_solve(s->A, s->b, REFINE_POSE * n))
         return 0;
 #pragma omp parallel for schedule(static)
     for (uint32_t i = 0; i < v->n_points; i++) {
         struct refine_say said[VIEWS_SOURCES], all;
         for (int k = 0; k < n; k++) {
             struct refine_row o = refine_look_from(v, k, level, &v->plan.pose[k], &v->points[i]);
-            said[k] = refine_say(&o, refine_left(&o, s->b + REFINE_POSE * k));
+            said[k] = refine_say(v, &o, refine_left(&o, s->b + REFINE_POSE * k));
         }
-        all = refine_hear(said, 1, n);
+        all = refine_hear(v, said, 1, n);
         v->points[i].inv = refine_depth(v->points[i].inv, &all);
     }
     for (int k = 0; k < n; k++) {
@@ -202,7 +203,7 @@ static float find_scale(struct views *v)
         n += scales[i];
     while (n && 2 * (sum + scales[half]) < n)
         sum += scales[half++];
-    return refine_scale(half, n);
+    return refine_scale(v, half, n);
 }
 
 void refine_cpu(struct views *v)
@@ -213,13 +214,13 @@ void refine_cpu(struct views *v)
     if (!refine_is_wanted(v))
         return;
     blur(v);
-    choose(v);
-    if (v->n_points < REFINE_LEAST)
+    refine_choose_points(v);
+    if (v->n_points < v->params.refine_least)
         return;
     light(v, s);
     for (int level = REFINE_LEVELS - 1; level >= 0; level--)
         for (int i = 0; i < REFINE_ROUNDS && done; i++)
-            done = step(v, s, level);
+            done = refine_round(v, s, level);
     refine_finish(v, done, find_scale(v));
     if (v->plan.again)
         sweep_cpu(v);

@@ -119,7 +119,7 @@ static __device__ uint32_t rank_of(uint32_t n, uint32_t *all)
 }
 
 /* Points in the order of their cells: each thread has a run of cells. */
-static __device__ void choose(struct views *v)
+static __device__ void refine_choose_points(struct views *v)
 {
     int cells = (v->w / v->cell) * (v->h / v->cell), t = (int)threadIdx.x;
     uint32_t at[CELLS], n = 0, before, all;
@@ -134,7 +134,7 @@ static __device__ void choose(struct views *v)
         v->points[before + k] = refine_point(v, at[k]);
     if (t == 0) {
         v->n_points = all;
-        v->is_refining = all >= REFINE_LEAST;
+        v->is_refining = all >= v->params.refine_least;
     }
 }
 
@@ -143,14 +143,14 @@ static __global__ void __launch_bounds__(CHOOSE_THREADS)
 {
     struct views *v = views_job_of(first, stride)->v;
     if (v && refine_is_wanted(v))
-        choose(v);
+        refine_choose_points(v);
     else if (v && threadIdx.x == 0)
         v->is_refining = 0;
 }
 
 /* What a source says of point i, for sum_kernel() to read; gd: of the point. */
-static __device__ void put(const struct views *v, const struct refine_term *t, float jd, float gd,
-                           int source, uint32_t i)
+static __device__ void refine_put(const struct views *v, const struct refine_term *t, float jd,
+                                  float gd, int source, uint32_t i)
 {
 #pragma unroll
     for (int a = 0; a < REFINE_POSE; a++) {
@@ -183,7 +183,7 @@ static __device__ struct refine_row recall(const struct views *v, int source, ui
 
 /* A warp a source, a lane a point. moved: the last step has moved the sources, so the point's depth
  * follows first. Warps without a source have left. */
-static __device__ void look(struct views *v, int level, int moved)
+static __device__ void refine_look(struct views *v, int level, int moved)
 {
     __shared__ struct refine_say said[2][VIEWS_SOURCES][LOOK_POINTS];
     int source = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32, n = v->plan.n_sources;
@@ -195,20 +195,20 @@ static __device__ void look(struct views *v, int level, int moved)
     if (moved) {
         o = recall(v, source, in ? i : 0);
         said[1][source][lane] =
-            refine_say(&o, refine_left(&o, v->terms + SOLUTION + REFINE_POSE * source));
+            refine_say(v, &o, refine_left(&o, v->terms + SOLUTION + REFINE_POSE * source));
         __syncthreads();
-        all = refine_hear(&said[1][0][lane], LOOK_POINTS, n);
+        all = refine_hear(v, &said[1][0][lane], LOOK_POINTS, n);
         p.inv = refine_depth(p.inv, &all);
         if (in && source == 0)
             v->points[i].inv = p.inv;
     }
     o = refine_look_from(v, source, level, &v->plan.pose[source], &p);
-    said[0][source][lane] = refine_say(&o, o.r);
+    said[0][source][lane] = refine_say(v, &o, o.r);
     __syncthreads();
-    all = refine_hear(&said[0][0][lane], LOOK_POINTS, n);
+    all = refine_hear(v, &said[0][0][lane], LOOK_POINTS, n);
     if (in) {
-        struct refine_term t = refine_term(&o, all.h);
-        put(v, &t, o.jd, all.g, source, i);
+        struct refine_term t = refine_term(v, &o, all.h);
+        refine_put(v, &t, o.jd, all.g, source, i);
     }
 }
 
@@ -218,7 +218,7 @@ static __global__ void __launch_bounds__(LOOK_THREADS)
     struct views *v = views_job_of(first, stride)->v;
     if (v && v->is_refining && blockIdx.x * LOOK_POINTS < v->n_points &&
         (int)threadIdx.x / 32 < v->plan.n_sources)
-        look(v, level, moved);
+        refine_look(v, level, moved);
 }
 
 /* What a sum is made of: arrays of terms, of which some are not read. */
@@ -349,8 +349,8 @@ static __device__ float add_prior(const struct views *v, const struct shared *s,
     int source = at.column / REFINE_POSE, c = at.column % REFINE_POSE;
     const float *t = v->plan.pose[source].T.t;
     if (at.row == REFINE_UNKNOWNS)
-        return refine_prior_right(sum, t, s->apart[source], c);
-    return at.row / REFINE_POSE == source ? refine_prior_pair(sum, t, at.row % REFINE_POSE, c)
+        return refine_prior_right(v, sum, t, s->apart[source], c);
+    return at.row / REFINE_POSE == source ? refine_prior_pair(v, sum, t, at.row % REFINE_POSE, c)
                                           : sum;
 }
 
@@ -397,7 +397,7 @@ static __device__ void solve_back(float *x, const struct shared *s, int n)
 }
 
 /* The sources' poses move. Returns 0 where the system has no solution. */
-static __device__ int move(struct views *v, struct shared *s)
+static __device__ int refine_move_sources(struct views *v, struct shared *s)
 {
     int t = (int)threadIdx.x, n = v->plan.n_sources;
     struct refine_sum at = entry_of(t, REFINE_POSE * n);
@@ -435,10 +435,10 @@ static __device__ float find_scale(const struct views *v)
     }
     __syncthreads();
     n = sums[VIEWS_SCALES - 1];
-    return refine_scale(__syncthreads_count(2 * sums[t] < n), n);
+    return refine_scale(v, __syncthreads_count(2 * sums[t] < n), n);
 }
 
-static __device__ void end(struct views *v, int done)
+static __device__ void refine_end(struct views *v, int done)
 {
     float scale = find_scale(v);
     if (threadIdx.x == 0) {
@@ -464,8 +464,8 @@ static __global__ void __launch_bounds__(STEP_THREADS)
     int t = (int)threadIdx.x - 32; /* of the second warp: the first one may be busy */
     if (!v || !v->is_refining)
         return;
-    if (round >= REFINE_LIGHT && !move(v, &s)) {
-        end(v, 0);
+    if (round >= REFINE_LIGHT && !refine_move_sources(v, &s)) {
+        refine_end(v, 0);
         return;
     }
     if (t >= 0 && t < v->plan.n_sources)
@@ -474,7 +474,7 @@ static __global__ void __launch_bounds__(STEP_THREADS)
     if (round + 1 < ROUNDS)
         return;
     __syncthreads();
-    end(v, 1);
+    refine_end(v, 1);
 }
 
 static int round_of(const struct views_batch *b, int round, struct err *err)

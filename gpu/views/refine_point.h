@@ -14,20 +14,8 @@
 #include "gpu/views/plan_point.h"
 
 #define REFINE_LEVELS VIEWS_LEVELS
-#define REFINE_ROUNDS 5             /* at each level */
-#define REFINE_LIGHT 2              /* rounds for gain and bias alone, before */
-#define REFINE_LEAST 100            /* points: with fewer the given poses stand */
-#define REFINE_LEAST_IN 6           /* the first sweep has measured one pixel in so many */
-#define REFINE_STEP 36864           /* 6 levels a pixel, in the unit of refine_step() */
-#define REFINE_SCALE 10.0f          /* levels: a residual of so much counts for a quarter */
-#define REFINE_WEIGHT 0.004f        /* of one pixel's residual, in 1 / squared levels */
-#define REFINE_HOLD 5.0f            /* of a point's log depth: to where it is */
-#define REFINE_SHIFT_M 0.02f        /* expected errors of a source's position ... */
-#define REFINE_FAR_M 0.2f           /* the longest baseline: at least ten expected errors */
-#define REFINE_TURN 0.01047f        /* ... and of its direction, 0.6 degrees */
-#define REFINE_MOST 6.0f            /* a correction beyond 4 expected errors, squared: none */
-#define REFINE_KEEP_SHIFT_REL 0.02f /* corrections below are the method's own noise, ... */
-#define REFINE_KEEP_TURN 0.00262f   /* ... 0.15 degrees */
+#define REFINE_ROUNDS 5 /* at each level */
+#define REFINE_LIGHT 2  /* rounds for gain and bias alone, before */
 #define REFINE_SINGULAR 1e-12f
 
 #define REFINE_POSE 6
@@ -96,7 +84,7 @@ GPU_HD static inline uint32_t refine_choose(const struct views *v, int cell)
     const uint16_t *p = refine_level(v, VIEWS_SOURCES, 0);
     int across = v->w / v->cell, x0 = cell % across * v->cell, y0 = cell / across * v->cell;
     uint32_t found = 0xffffffffu;
-    int most = REFINE_STEP;
+    int most = v->params.refine_step;
     for (int y = y0; y < y0 + v->cell; y++)
         for (int x = x0; x < x0 + v->cell; x++) {
             size_t at = (size_t)y * (size_t)v->w + (size_t)x;
@@ -199,7 +187,7 @@ GPU_HD static inline struct refine_row refine_look_from(const struct views *v, i
     o.mine = here.level;
     o.other = there.level;
     o.r = o.other - s->gain * o.mine - s->bias;
-    e = o.r / REFINE_SCALE;
+    e = o.r / v->params.refine_scale;
     o.weight = 1.0f / ((1.0f + e * e) * (1.0f + e * e));
     return o;
 }
@@ -216,9 +204,10 @@ struct refine_say {
 };
 
 /* e: what the row errs by. */
-GPU_HD static inline struct refine_say refine_say(const struct refine_row *o, float e)
+GPU_HD static inline struct refine_say refine_say(const struct views *v, const struct refine_row *o,
+                                                  float e)
 {
-    float w = REFINE_WEIGHT * o->weight;
+    float w = v->params.refine_weight * o->weight;
     struct refine_say s;
     s.h = w * o->jd * o->jd;
     s.g = w * o->jd * e;
@@ -226,9 +215,10 @@ GPU_HD static inline struct refine_say refine_say(const struct refine_row *o, fl
 }
 
 /* What all n sources say, in their order; said: the first one's, `apart` from one to the next. */
-GPU_HD static inline struct refine_say refine_hear(const struct refine_say *said, int apart, int n)
+GPU_HD static inline struct refine_say refine_hear(const struct views *v,
+                                                   const struct refine_say *said, int apart, int n)
 {
-    struct refine_say sum = {REFINE_HOLD, 0.0f};
+    struct refine_say sum = {v->params.refine_hold, 0.0f};
     for (int s = 0; s < n; s++) {
         sum.h += said[s * apart].h;
         sum.g += said[s * apart].g;
@@ -236,12 +226,13 @@ GPU_HD static inline struct refine_say refine_hear(const struct refine_say *said
     return sum;
 }
 
-GPU_HD static inline struct refine_term refine_term(const struct refine_row *o, float h)
+GPU_HD static inline struct refine_term refine_term(const struct views *v,
+                                                    const struct refine_row *o, float h)
 {
     struct refine_term t;
     for (int a = 0; a < REFINE_POSE; a++) {
         t.j[a] = o->j[a];
-        t.g[a] = REFINE_WEIGHT * o->weight * o->j[a];
+        t.g[a] = v->params.refine_weight * o->weight * o->j[a];
         t.u[a] = t.g[a] * o->jd;
         t.v[a] = t.u[a] / h;
     }
@@ -343,20 +334,27 @@ GPU_HD static inline float refine_moves(const float *t, int q, int a)
 
 /* (V19) The prior of one source, added to an entry (a, c) of its own part of the system; t: its
  * position. */
-GPU_HD static inline float refine_prior_pair(float sum, const float *t, int a, int c)
+GPU_HD static inline float refine_prior_pair(const struct views *v, float sum, const float *t,
+                                             int a, int c)
 {
     for (int q = 0; q < 3; q++)
         sum += refine_moves(t, q, a) * refine_moves(t, q, c) *
-               (1.0f / (REFINE_SHIFT_M * REFINE_SHIFT_M));
-    return a == c && a >= 3 ? sum + 1.0f / (REFINE_TURN * REFINE_TURN) : sum;
+               (1.0f / (v->params.refine_shift_m * v->params.refine_shift_m));
+    return a == c && a >= 3
+               ? sum + 1.0f / (v->params.refine_rotation_rad * v->params.refine_rotation_rad)
+               : sum;
 }
 
 /* And to entry a of its right side; x: refine_apart(). */
-GPU_HD static inline float refine_prior_right(float sum, const float *t, const float *x, int a)
+GPU_HD static inline float refine_prior_right(const struct views *v, float sum, const float *t,
+                                              const float *x, int a)
 {
     for (int q = 0; q < 3; q++)
-        sum -= refine_moves(t, q, a) * x[q] * (1.0f / (REFINE_SHIFT_M * REFINE_SHIFT_M));
-    return a >= 3 ? sum - x[a] * (1.0f / (REFINE_TURN * REFINE_TURN)) : sum;
+        sum -= refine_moves(t, q, a) * x[q] *
+               (1.0f / (v->params.refine_shift_m * v->params.refine_shift_m));
+    return a >= 3 ? sum - x[a] * (1.0f /
+                                  (v->params.refine_rotation_rad * v->params.refine_rotation_rad))
+                  : sum;
 }
 
 /* A source's pose moves by x: first it turns, then it is shifted. */
@@ -398,7 +396,7 @@ GPU_HD static inline float refine_depth(float inv, const struct refine_say *s)
 
 /* (V19) Takes corrections within the method's own noise back. Returns 0 where nothing is left of
  * it, 1 where the pose is refined, -1 where it is beyond what odometry errs by. */
-GPU_HD static inline int refine_accept(struct views_pose *s)
+GPU_HD static inline int refine_accept(const struct views *v, struct views_pose *s)
 {
     float x[REFINE_POSE], shift = 0.0f, turn = 0.0f, away = 0.0f, most;
     refine_apart(s, x);
@@ -407,12 +405,12 @@ GPU_HD static inline int refine_accept(struct views_pose *s)
         turn += x[3 + i] * x[3 + i];
         away += s->given.t[i] * s->given.t[i];
     }
-    most = shift / (3.0f * REFINE_SHIFT_M * REFINE_SHIFT_M);
-    most += turn / (3.0f * REFINE_TURN * REFINE_TURN);
-    if (!(most < REFINE_MOST))
+    most = shift / (3.0f * v->params.refine_shift_m * v->params.refine_shift_m);
+    most += turn / (3.0f * v->params.refine_rotation_rad * v->params.refine_rotation_rad);
+    if (!(most < v->params.refine_most))
         return -1;
-    if (shift < REFINE_KEEP_SHIFT_REL * REFINE_KEEP_SHIFT_REL * away &&
-        turn < REFINE_KEEP_TURN * REFINE_KEEP_TURN) {
+    if (shift < v->params.refine_keep_shift_rel * v->params.refine_keep_shift_rel * away &&
+        turn < v->params.refine_keep_rotation_rad * v->params.refine_keep_rotation_rad) {
         s->T = s->given;
         return 0;
     }
@@ -431,16 +429,13 @@ GPU_HD static inline int refine_is_wanted(const struct views *v)
         float far2 = t[0] * t[0] + t[1] * t[1] + t[2] * t[2];
         most = far2 > most ? far2 : most;
     }
-    return v->kept[v->plan.swept].n_measured * REFINE_LEAST_IN >= v->n_pixels &&
-           most >= REFINE_FAR_M * REFINE_FAR_M;
+    return v->kept[v->plan.swept].n_measured * v->params.refine_least_in >= v->n_pixels &&
+           most >= v->params.refine_far_m * v->params.refine_far_m;
 }
 
 /* (V20) The bin of log2 of what another keyframe measures at a pixel of the swept one over what it
  * measures itself; -1: nothing. T takes points of the other's camera to the swept one's. */
 #define REFINE_BIN_ONE 512.0f /* bins of an octave; VIEWS_SCALES of them around 0 */
-#define REFINE_SCALE_HALF 500u
-#define REFINE_SCALE_TAKE 0.7f
-#define REFINE_SCALE_LEAST 0.0144f /* log2 (1 %): no more than the median's own noise */
 #define REFINE_EVERY 5
 
 GPU_HD static inline int refine_scale_bin(const struct views *v, int other, const struct rigid *T,
@@ -465,17 +460,17 @@ GPU_HD static inline int refine_scale_bin(const struct views *v, int other, cons
 
 /* (V20) The factor for the lengths of all sources' baselines: n were counted, half of them in `bin`
  * or below. */
-GPU_HD static inline float refine_scale(int bin, uint32_t n)
+GPU_HD static inline float refine_scale(const struct views *v, int bin, uint32_t n)
 {
     float c;
     if (n < 200)
         return 1.0f;
     c = ((float)bin + 0.5f - (float)(VIEWS_SCALES / 2)) / REFINE_BIN_ONE;
-    c *= (float)n / (float)(n + REFINE_SCALE_HALF);
-    c = c > REFINE_SCALE_LEAST    ? c - REFINE_SCALE_LEAST
-        : c < -REFINE_SCALE_LEAST ? c + REFINE_SCALE_LEAST
-                                  : 0.0f;
-    return power_exp2(REFINE_SCALE_TAKE * c);
+    c *= (float)n / (float)(n + v->params.refine_scale_half);
+    c = c > v->params.refine_scale_least    ? c - v->params.refine_scale_least
+        : c < -v->params.refine_scale_least ? c + v->params.refine_scale_least
+                                            : 0.0f;
+    return power_exp2(v->params.refine_scale_take * c);
 }
 
 /* Is the keyframe at this place one that a scale is taken from? */
@@ -491,7 +486,7 @@ GPU_HD static inline void refine_finish(struct views *v, int done, float scale)
 {
     int n = v->plan.n_sources, changed = scale != 1.0f;
     for (int k = 0; k < n; k++) {
-        int answer = refine_accept(&v->plan.pose[k]);
+        int answer = refine_accept(v, &v->plan.pose[k]);
         done = done && answer >= 0;
         changed |= answer > 0;
     }

@@ -45,7 +45,8 @@ struct sweep_band {
 };
 
 /* n rows of elements of `size` bytes; every row and its border start at a multiple of 16 bytes. */
-static void *take(uint8_t *base, size_t *used, const struct sweep_band *b, size_t n, size_t size)
+static void *sweep_take(uint8_t *base, size_t *used, const struct sweep_band *b, size_t n,
+                        size_t size)
 {
     size_t at = *used;
 
@@ -63,23 +64,23 @@ static size_t lay_out_lane(const struct views *v, uint8_t *base)
     b.n = (v->w + BLOCK - 1) / BLOCK * BLOCK;
     b.stride = b.n + 2 * BORDER;
     for (int i = 0; i < VIEWS_SOURCES; i++)
-        b.across[i] = take(base, &used, &b, 3, sizeof *b.across[i]);
-    b.zeros = take(base, &used, &b, 1, sizeof *b.zeros);
-    b.inverse = take(base, &used, &b, ROWS, sizeof *b.inverse);
-    b.column = take(base, &used, &b, 1, sizeof *b.column);
-    b.squares = take(base, &used, &b, 1, sizeof *b.squares);
-    b.products = take(base, &used, &b, 1, sizeof *b.products);
-    b.own = take(base, &used, &b, ROWS, sizeof *b.own);
-    b.warped = take(base, &used, &b, ROWS, sizeof *b.warped);
-    b.inside = take(base, &used, &b, ROWS, sizeof *b.inside);
-    b.counts = take(base, &used, &b, BAND, sizeof *b.counts);
-    b.levels = take(base, &used, &b, BAND, sizeof *b.levels);
-    b.root = take(base, &used, &b, BAND, sizeof *b.root);
+        b.across[i] = sweep_take(base, &used, &b, 3, sizeof *b.across[i]);
+    b.zeros = sweep_take(base, &used, &b, 1, sizeof *b.zeros);
+    b.inverse = sweep_take(base, &used, &b, ROWS, sizeof *b.inverse);
+    b.column = sweep_take(base, &used, &b, 1, sizeof *b.column);
+    b.squares = sweep_take(base, &used, &b, 1, sizeof *b.squares);
+    b.products = sweep_take(base, &used, &b, 1, sizeof *b.products);
+    b.own = sweep_take(base, &used, &b, ROWS, sizeof *b.own);
+    b.warped = sweep_take(base, &used, &b, ROWS, sizeof *b.warped);
+    b.inside = sweep_take(base, &used, &b, ROWS, sizeof *b.inside);
+    b.counts = sweep_take(base, &used, &b, BAND, sizeof *b.counts);
+    b.levels = sweep_take(base, &used, &b, BAND, sizeof *b.levels);
+    b.root = sweep_take(base, &used, &b, BAND, sizeof *b.root);
     for (int i = 0; i < SWEEP_HALF; i++)
-        b.best[i] = take(base, &used, &b, BAND, sizeof *b.best[i]);
-    b.n_best = take(base, &used, &b, BAND, sizeof *b.n_best);
-    b.scores = take(base, &used, &b, VIEWS_PLANES * BAND, sizeof *b.scores);
-    b.sums = take(base, &used, &b, BAND, sizeof *b.sums);
+        b.best[i] = sweep_take(base, &used, &b, BAND, sizeof *b.best[i]);
+    b.n_best = sweep_take(base, &used, &b, BAND, sizeof *b.n_best);
+    b.scores = sweep_take(base, &used, &b, VIEWS_PLANES * BAND, sizeof *b.scores);
+    b.sums = sweep_take(base, &used, &b, BAND, sizeof *b.sums);
     if (base) {
         memset(base, 0, used);
         *(struct sweep_band *)base = b;
@@ -148,19 +149,20 @@ static void sum_own(struct sweep_band *b, const uint8_t *grey)
 }
 
 /* Where the source sees a block; rest: what all but x adds to a ray's coordinates. */
-static void place(struct block *restrict p, int16_t *restrict inside, const float *across,
-                  const float *inverse, size_t stride, const struct sweep_turn *rest,
-                  const struct sweep_source *s, int w, int h)
+static void sweep_place_block(struct block *restrict p, int16_t *restrict inside,
+                              const float *across, const float *inverse, size_t stride,
+                              const struct sweep_ray *rest, const struct sweep_source *s, int w,
+                              int h)
 {
-    const struct sweep_turn t = *rest;
+    const struct sweep_ray t = *rest;
     const struct intrinsics K = s->K;
 
     for (size_t i = 0; i < BLOCK; i++) {
         int u, v;
-        inside[i] =
-            (int16_t)sweep_place(K, sweep_turn(across[i], t.x, inverse[i]),
-                                 sweep_turn(across[i + stride], t.y, inverse[i]),
-                                 sweep_turn(across[i + 2 * stride], t.z, inverse[i]), w, h, &u, &v);
+        inside[i] = (int16_t)sweep_place(K, sweep_ray_at(across[i], t.x, inverse[i]),
+                                         sweep_ray_at(across[i + stride], t.y, inverse[i]),
+                                         sweep_ray_at(across[i + 2 * stride], t.z, inverse[i]), w,
+                                         h, &u, &v);
         p->a[i] = (int16_t)(u & 63);
         p->b[i] = (int16_t)(v & 63);
         p->at[i] = (int)((float)(v >> 6) * (float)w) + (u >> 6); /* exact: pixels < 2^24 */
@@ -169,7 +171,7 @@ static void place(struct block *restrict p, int16_t *restrict inside, const floa
 
 /* The border's last pixels have a neighbour of weight 0, which may lie behind the picture: in the
  * session's memory all the same, as other maps follow. */
-static void fetch(struct block *p, const uint8_t *grey, int w)
+static void sweep_fetch(struct block *p, const uint8_t *grey, int w)
 {
     for (int i = 0; i < BLOCK; i++) {
         const uint8_t *g = grey + p->at[i];
@@ -192,12 +194,12 @@ static void warp(struct sweep_band *b, const struct views *v, int source,
     struct block p;
 
     for (int y = b->top; y < b->bottom; y++) {
-        struct sweep_turn rest = sweep_turn_of(s, ((float)y - K->cy) / K->fy);
+        struct sweep_ray rest = sweep_ray_of(s, ((float)y - K->cy) / K->fy);
         uint16_t *warped = b->warped + in_rows(b, y);
         for (size_t x = 0; x < (size_t)b->n; x += BLOCK) {
-            place(&p, b->inside + in_rows(b, y) + x, b->across[source] + x,
-                  b->inverse + in_rows(b, y) + x, stride, &rest, s, v->w, v->h);
-            fetch(&p, s->grey, v->w);
+            sweep_place_block(&p, b->inside + in_rows(b, y) + x, b->across[source] + x,
+                              b->inverse + in_rows(b, y) + x, stride, &rest, s, v->w, v->h);
+            sweep_fetch(&p, s->grey, v->w);
             blend(&p, warped + x);
         }
         memset(warped + b->w, 0, (size_t)(b->n - b->w) * sizeof *warped);
@@ -248,7 +250,7 @@ static int any(const int16_t *inside)
 }
 
 /* The better score stays; the other one is left for the next place. */
-static void keep(int16_t *restrict best, int16_t *restrict scores)
+static void sweep_keep(int16_t *restrict best, int16_t *restrict scores)
 {
     for (int i = 0; i < BLOCK; i++) {
         int16_t was = best[i], now = scores[i];
@@ -271,7 +273,7 @@ static void score_row(struct sweep_band *b, int y)
               b->levels + at, b->root + at);
         count_inside(scores, b->n_best + at, inside);
         for (int i = 0; i < SWEEP_HALF; i++)
-            keep(b->best[i] + at, scores);
+            sweep_keep(b->best[i] + at, scores);
     }
 }
 
@@ -296,11 +298,11 @@ static void score_band(struct sweep_band *b)
     }
 }
 
-static void finish(int16_t *restrict scores, const int16_t *first, const int16_t *second,
-                   const int16_t *third, const int16_t *n)
+static void sweep_finish(int16_t *restrict scores, const int16_t *first, const int16_t *second,
+                         const int16_t *third, const int16_t *n, int alone)
 {
     for (int i = 0; i < BLOCK; i++)
-        scores[i] = (int16_t)sweep_best_half(first[i], second[i], third[i], n[i]);
+        scores[i] = (int16_t)sweep_best_half(first[i], second[i], third[i], n[i], alone);
 }
 
 /* A sweep: by planes, or in fine steps around a guide. */
@@ -317,14 +319,16 @@ static void put_inverse(struct sweep_band *b, const struct sweep *s, int d)
     for (int y = b->top; y < b->bottom; y++)
         for (int x = 0; x < b->w; x++)
             b->inverse[in_rows(b, y) + (size_t)x] =
-                s->guide ? fine_inverse(s->guide[(size_t)y * (size_t)b->w + (size_t)x], d)
-                         : s->planes.first + s->planes.step * (float)d;
+                s->guide
+                    ? fine_inverse(&s->planes, s->guide[(size_t)y * (size_t)b->w + (size_t)x], d)
+                    : s->planes.first + s->planes.step * (float)d;
 }
 
 /* The scores of all steps of a band's pixels. */
 static void score_steps(struct sweep_band *b, const struct views *v, const struct sweep *s)
 {
     size_t n = in_band(b, b->last) - 2 * BORDER;
+    int alone = v->params.sweep_alone;
 
     for (int d = 0; d < s->steps; d++) {
         put_inverse(b, s, d);
@@ -339,8 +343,8 @@ static void score_steps(struct sweep_band *b, const struct views *v, const struc
         for (int y = b->first; y < b->last; y++)
             for (int x = 0; x < b->n; x += BLOCK) {
                 size_t at = in_band(b, y) + (size_t)x;
-                finish(b->scores + (size_t)d * BAND * (size_t)b->stride + at, b->best[0] + at,
-                       b->best[1] + at, b->best[2] + at, b->n_best + at);
+                sweep_finish(b->scores + (size_t)d * BAND * (size_t)b->stride + at, b->best[0] + at,
+                             b->best[1] + at, b->best[2] + at, b->n_best + at, alone);
             }
     }
 }
@@ -352,11 +356,12 @@ static void raise(int16_t *restrict peak, const int16_t *scores)
 }
 
 /* What pixel i of the keyframe measures. */
-static uint16_t measure(const struct views *v, const struct sweep *s, const int16_t *scores,
-                        const struct sweep_sums *sums, uint32_t i)
+static uint16_t sweep_measure_pixel(const struct views *v, const struct sweep *s,
+                                    const int16_t *scores, const struct sweep_sums *sums,
+                                    uint32_t i)
 {
-    return s->guide ? fine_own(v, i, fine_measure(s->guide[i], scores, sums))
-                    : sweep_measure(&s->planes, scores, sums);
+    return s->guide ? fine_own(v, i, fine_measure(v, s->guide[i], scores, sums))
+                    : sweep_measure(v, &s->planes, scores, sums);
 }
 
 /* Scores lie step by step: only pixels that may measure are looked at by themselves, where no
@@ -372,13 +377,13 @@ static uint32_t measure_block(const struct sweep_band *b, const struct views *v,
     for (size_t d = 0; d < (size_t)s->steps; d++)
         raise(peak, b->scores + d * stride + at);
     for (int k = 0; k < n; k++, at++, i++) {
-        if (!s->guide && peak[k] < SWEEP_PEAK) {
+        if (!s->guide && peak[k] < v->params.sweep_peak) {
             own[i] = 0;
             continue;
         }
         for (size_t d = 0; d < (size_t)s->steps; d++)
             scores[d] = b->scores[d * stride + at];
-        own[i] = measure(v, s, scores, &b->sums[at], i);
+        own[i] = sweep_measure_pixel(v, s, scores, &b->sums[at], i);
         n_measured += own[i] > 0;
     }
     return n_measured;
@@ -425,11 +430,12 @@ WIDE_CPU_FN static uint32_t run_lane_wide(const struct views *v, const struct sw
     return run_lane(v, s, lane);
 }
 
-static void run(struct views *v, struct sweep *s)
+static void sweep_run(struct views *v, struct sweep *s)
 {
     uint32_t n_measured = 0;
     int wide = wide_cpu_has();
 
+    s->planes = sweep_planes_of(v);
     for (int i = 0; i < v->plan.n_sources; i++)
         s->sources[i] = s->guide ? fine_source_of(v, i) : sweep_source_of(v, i);
 #pragma omp parallel for schedule(dynamic) reduction(+ : n_measured)
@@ -444,9 +450,8 @@ void sweep_cpu(struct views *v)
 
     if (v->plan.swept < 0 || v->plan.n_sources == 0)
         return;
-    s.planes = sweep_planes_of(&v->kept[v->plan.swept]);
     s.own = v->grey + views_at(v, v->plan.swept);
-    run(v, &s);
+    sweep_run(v, &s);
 }
 
 void sweep_fine_cpu(struct views *v)
@@ -455,5 +460,5 @@ void sweep_fine_cpu(struct views *v)
                       .own = v->contrast + views_at(v, v->plan.swept),
                       .steps = FINE_STEPS};
 
-    run(v, &s);
+    sweep_run(v, &s);
 }

@@ -80,7 +80,7 @@ static __device__ void load_own(struct tile *t, const uint8_t *grey)
     }
 }
 
-/* What sweep_turn() adds up before inverse depth. */
+/* What sweep_ray_at() adds up before inverse depth. */
 static __device__ void load_bases(struct tile *t, const struct intrinsics *K, int n_sources)
 {
     for (int i = (int)threadIdx.x; i < SIDE_PIXELS * n_sources; i += THREADS) {
@@ -89,7 +89,7 @@ static __device__ void load_bases(struct tile *t, const struct intrinsics *K, in
         int at = i % SIDE_PIXELS;
         float rx = ((float)side_x(t, at) - K->cx) / K->fx;
         float ry = ((float)side_y(t, at) - K->cy) / K->fy;
-        const struct sweep_turn rest = sweep_turn_of(s, ry);
+        const struct sweep_ray rest = sweep_ray_of(s, ry);
         base[0][at] = sweep_base(s->T.r[0] * rx, rest.x);
         base[1][at] = sweep_base(s->T.r[3] * rx, rest.y);
         base[2][at] = sweep_base(s->T.r[6] * rx, rest.z);
@@ -119,7 +119,7 @@ static __device__ void inverses(float inv[SHARE], const struct tile *t, const st
         int i = me->lane + k * GROUP, x = side_x(t, i), y = side_y(t, i);
         inv[k] = p->first + p->step * (float)d;
         if (guide && me->to[k] >= 0)
-            inv[k] = fine_inverse(guide[(size_t)y * (size_t)t->w + (size_t)x], d);
+            inv[k] = fine_inverse(p, guide[(size_t)y * (size_t)t->w + (size_t)x], d);
     }
 }
 
@@ -192,7 +192,7 @@ static __device__ void sum_windows(struct sums of[2], const struct patch *p, con
 }
 
 /* Puts a score into the best, which fall. */
-static __device__ void keep(int best[SWEEP_HALF], int score)
+static __device__ void sweep_keep(int best[SWEEP_HALF], int score)
 {
 #pragma unroll
     for (int i = 0; i < SWEEP_HALF; i++) {
@@ -202,12 +202,12 @@ static __device__ void keep(int best[SWEEP_HALF], int score)
     }
 }
 
-static __device__ uint16_t measure(const struct views *v, const struct sweep_planes *p,
-                                   const float *guide, const int16_t *scores,
-                                   const struct sweep_sums *own, uint32_t i)
+static __device__ uint16_t sweep_measure_pixel(const struct views *v, const struct sweep_planes *p,
+                                               const float *guide, const int16_t *scores,
+                                               const struct sweep_sums *own, uint32_t i)
 {
-    return guide ? fine_own(v, i, fine_measure(guide[i], scores, own))
-                 : sweep_measure(p, scores, own);
+    return guide ? fine_own(v, i, fine_measure(v, guide[i], scores, own))
+                 : sweep_measure(v, p, scores, own);
 }
 
 /* Of the best scores of a pixel at a plane, and how many there are. */
@@ -224,15 +224,15 @@ static __device__ void score(struct tried *tried, const struct tile *t, const st
 #pragma unroll
     for (int k = 0; k < 2; k++)
         if (inside[(me->y + k + VIEWS_RADIUS) * SIDE_W + me->x + VIEWS_RADIUS]) {
-            keep(tried[k].best, sweep_score(own[k].n, own[k].a, root[k], (int)of[k].b,
-                                            (int)of[k].bb, (int)of[k].ab));
+            sweep_keep(tried[k].best, sweep_score(own[k].n, own[k].a, root[k], (int)of[k].b,
+                                                  (int)of[k].bb, (int)of[k].ab));
             tried[k].n++;
         }
 }
 
 /* All scores of a tile. Every thread goes as many rounds: a group may have a plane less. */
 static __device__ void try_all(struct tile *t, const struct place *me, const struct sweep_planes *p,
-                               const float *guide, int steps, int n_sources)
+                               const float *guide, int steps, int n_sources, int alone)
 {
     struct sweep_sums own[2];
     float root[2], inv[SHARE];
@@ -256,12 +256,12 @@ static __device__ void try_all(struct tile *t, const struct place *me, const str
         }
         for (int k = 0; k < 2 && d < steps; k++)
             t->scores[(me->y + k) * TILE_W + me->x][d] = (int16_t)sweep_best_half(
-                tried[k].best[0], tried[k].best[1], tried[k].best[2], tried[k].n);
+                tried[k].best[0], tried[k].best[1], tried[k].best[2], tried[k].n, alone);
     }
     __syncthreads();
 }
 
-static __device__ struct place place_of(const struct tile *t)
+static __device__ struct place sweep_place_of(const struct tile *t)
 {
     struct place me;
     me.group = (int)threadIdx.x / GROUP;
@@ -305,17 +305,17 @@ static __device__ void sweep_tile(struct views *v, const float *guide, int steps
         t.sources[i] = guide ? fine_source_of(v, i) : sweep_source_of(v, i);
     __syncthreads();
     K = v->kept[v->plan.swept].camera.K;
-    planes = sweep_planes_of(&v->kept[v->plan.swept]);
+    planes = sweep_planes_of(v);
     load_own(&t, (guide ? v->contrast : v->grey) + views_at(v, v->plan.swept));
     load_bases(&t, &K, n_sources);
     clear_others(&t);
     __syncthreads();
-    me = place_of(&t);
-    try_all(&t, &me, &planes, guide, steps, n_sources);
+    me = sweep_place_of(&t);
+    try_all(&t, &me, &planes, guide, steps, n_sources, v->params.sweep_alone);
     if (i < TILE_PIXELS && in_picture(&t, t.x + x, t.y + y)) {
         uint32_t at = (uint32_t)(t.y + y) * (uint32_t)t.w + (uint32_t)(t.x + x);
         struct sweep_sums own = sum_own(&t, x, y);
-        code = measure(v, &planes, guide, t.scores[i], &own, at);
+        code = sweep_measure_pixel(v, &planes, guide, t.scores[i], &own, at);
         v->own[views_at(v, v->plan.swept) + at] = code;
     }
     n = __syncthreads_count(code != 0);

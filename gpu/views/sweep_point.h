@@ -10,20 +10,14 @@
 
 #include "gpu/views/views_point.h"
 
-#define SWEEP_NEAR_REL 0.5f /* planes from this share of the near samples' depth ... */
-#define SWEEP_FAR_REL 2.0f  /* ... to this share of the far ones' */
 #define SWEEP_ONE 8192      /* a correlation of 1 */
 #define SWEEP_NONE (-32768) /* no source sees the pixel at that plane */
-#define SWEEP_ALONE 819     /* taken from the score of a plane that a single source sees */
-#define SWEEP_PEAK 5325     /* a measurement: its score is at least this, 0.65 ... */
-#define SWEEP_UNIQUE 655    /* ... and 0.08 above any plane that is not beside it ... */
-#define SWEEP_BESIDE 2
-#define SWEEP_VARIANCE 4 /* ... and the window varies by this, in squared levels */
-#define SWEEP_HALF 3     /* scores that make up the better half of VIEWS_SOURCES */
+#define SWEEP_HALF 3        /* scores that make up the better half of VIEWS_SOURCES */
 
-/* Planes of a keyframe: inverse depth first + step * plane. */
+/* Planes of a keyframe: inverse depth first + step * plane; of a fine sweep the share of inverse
+ * depth from one step to the next. */
 struct sweep_planes {
-    float first, step;
+    float first, step, fine;
 };
 
 /* From a keyframe's rays to a source's pixels. */
@@ -38,11 +32,13 @@ struct sweep_sums {
     int n, a, aa; /* the keyframe's levels and their squares */
 };
 
-GPU_HD static inline struct sweep_planes sweep_planes_of(const struct views_kept *k)
+GPU_HD static inline struct sweep_planes sweep_planes_of(const struct views *v)
 {
+    const struct views_kept *k = &v->kept[v->plan.swept];
     struct sweep_planes p;
-    p.first = 1.0f / (k->far_m * SWEEP_FAR_REL);
-    p.step = (1.0f / (k->near_m * SWEEP_NEAR_REL) - p.first) / (float)(VIEWS_PLANES - 1);
+    p.first = 1.0f / (k->far_m * v->params.sweep_far_rel);
+    p.step = (1.0f / (k->near_m * v->params.sweep_near_rel) - p.first) / (float)(VIEWS_PLANES - 1);
+    p.fine = v->params.fine_step;
     return p;
 }
 
@@ -62,16 +58,17 @@ GPU_HD static inline float sweep_clamp(float u, float most)
     return v < most ? v : most;
 }
 
-/* What y, 1 and inverse depth (times it) add to the coordinates of ray (rx, ry, 1) in a source's
- * axes. */
-struct sweep_turn {
+/* A point on ray (rx, ry, 1) of the keyframe at inverse depth d has, in a source's axes and times
+ * d, the coordinates R (rx, ry, 1) + d t. Of x, y and z each this holds what the row shares: the
+ * terms of ry and of 1, and t. */
+struct sweep_ray {
     float x[3], y[3], z[3];
 };
 
-GPU_HD static inline struct sweep_turn sweep_turn_of(const struct sweep_source *s, float ry)
+GPU_HD static inline struct sweep_ray sweep_ray_of(const struct sweep_source *s, float ry)
 {
     const float *r = s->T.r, *t = s->T.t;
-    struct sweep_turn a = {
+    struct sweep_ray a = {
         {r[1] * ry, r[2], t[0]}, {r[4] * ry, r[5], t[1]}, {r[7] * ry, r[8], t[2]}};
     return a;
 }
@@ -81,7 +78,7 @@ GPU_HD static inline float sweep_base(float across, const float *rest)
     return across + rest[0] + rest[1];
 }
 
-GPU_HD static inline float sweep_turn(float across, const float *rest, float inv)
+GPU_HD static inline float sweep_ray_at(float across, const float *rest, float inv)
 {
     return sweep_base(across, rest) + rest[2] * inv;
 }
@@ -134,12 +131,12 @@ GPU_HD static inline int sweep_score(int n, int a, float root, int b, int bb, in
 }
 
 /* (V5) The mean of the better half of n scores, at least of two, by the best three; those that are
- * missing are SWEEP_NONE. */
-GPU_HD static inline int sweep_best_half(int first, int second, int third, int n)
+ * missing are SWEEP_NONE. alone: taken from a score that has no other. */
+GPU_HD static inline int sweep_best_half(int first, int second, int third, int n, int alone)
 {
     int two = (first + second) / 2, three = (first + second + third) / 3;
     int some = n > 4 ? three : two;
-    int one = n > 0 ? first - SWEEP_ALONE : SWEEP_NONE;
+    int one = n > 0 ? first - alone : SWEEP_NONE;
     return n > 1 ? some : one;
 }
 
@@ -151,22 +148,23 @@ GPU_HD static inline float sweep_parabola(int left, int best, int right)
 }
 
 /* (V6) scores: [VIEWS_PLANES] of a pixel. Returns the measured depth's code, 0 = nothing. */
-GPU_HD static inline uint16_t sweep_measure(const struct sweep_planes *p, const int16_t *scores,
-                                            const struct sweep_sums *k)
+GPU_HD static inline uint16_t sweep_measure(const struct views *v, const struct sweep_planes *p,
+                                            const int16_t *scores, const struct sweep_sums *k)
 {
     int best = 0, second = SWEEP_NONE, left, right;
     float off;
     for (int d = 1; d < VIEWS_PLANES; d++)
         best = scores[d] > scores[best] ? d : best;
-    if (best == 0 || best == VIEWS_PLANES - 1 || scores[best] < SWEEP_PEAK ||
-        k->n * k->aa - k->a * k->a < SWEEP_VARIANCE * k->n * k->n)
+    if (best == 0 || best == VIEWS_PLANES - 1 || scores[best] < v->params.sweep_peak ||
+        k->n * k->aa - k->a * k->a < v->params.sweep_variance * k->n * k->n)
         return 0;
     for (int d = 0; d < VIEWS_PLANES; d++)
-        if ((d < best - SWEEP_BESIDE || d > best + SWEEP_BESIDE) && scores[d] > second)
+        if ((d < best - v->params.sweep_beside || d > best + v->params.sweep_beside) &&
+            scores[d] > second)
             second = scores[d];
     left = scores[best - 1];
     right = scores[best + 1];
-    if (scores[best] - second < SWEEP_UNIQUE || left == SWEEP_NONE || right == SWEEP_NONE)
+    if (scores[best] - second < v->params.sweep_unique || left == SWEEP_NONE || right == SWEEP_NONE)
         return 0;
     off = sweep_parabola(left, scores[best], right);
     return views_code(1.0f / (p->first + p->step * ((float)best + off)));

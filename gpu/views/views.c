@@ -28,6 +28,7 @@ size_t views_lay_out(struct views *v, uint8_t *base, int w, int h)
     size_t n = (size_t)w * (size_t)h;
 
     memset(v, 0, sizeof *v);
+    params_fill(&v->params, &views_params_stage, NULL, NULL);
     v->w = w;
     v->h = h;
     v->n_pixels = (uint32_t)n;

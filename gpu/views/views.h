@@ -9,12 +9,12 @@
  *
  * Life of a keyframe, by numbers of keyframes and frames alone, at most one of each a frame:
  *   taken   its pose differs from the last one's; picture and single-view depth are kept
- *   swept   VIEWS_SWEEP_KEYFRAMES later: matched with its sources plane by plane (V3)-(V6); where
+ *   swept   sweep_keyframes later: matched with its sources plane by plane (V3)-(V6); where
  *           the pictures say that the sources stood elsewhere, their poses are refined and it is
  *           matched once more (V17)-(V20); pixels that match measure depth, and are compared with
  *           what other keyframes measure (V7); where enough of them agree, corrected depth guides a
  *           sweep in fine steps (V23)-(V25)
- *   final   VIEWS_FINAL_KEYFRAMES later: its own and the other keyframes' measurements correct its
+ *   final   final_keyframes later: its own and the other keyframes' measurements correct its
  *           single-view depth (V8)-(V12)
  * Walks:   a source that opens another world, or had lost its tracking, begins a new *walk*.
  *          Keyframes of one walk are neighbours of each other alone. When it is over, those that
@@ -32,13 +32,14 @@
 #define RECOND_GPU_VIEWS_VIEWS_H
 
 #include "gpu/gpu.h"
+#include "gpu/views/views_params.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-#define VIEWS_KEPT 64   /* places for keyframes */
-#define VIEWS_STRANDS 3 /* a share of the places must outlast VIEWS_FINAL_KEYFRAMES */
+#define VIEWS_KEPT 64                    /* places for keyframes */
+#define VIEWS_STRANDS 3                  /* a share of the places must outlast final_keyframes */
 #define VIEWS_OF_STRAND (VIEWS_KEPT / 2) /* keyframes of a strand, at most: the oldest goes */
 #define VIEWS_SOURCES 5                  /* pictures that a keyframe is matched with, at most */
 #define VIEWS_PLANES 64                  /* inverse depths that are tried */
@@ -52,13 +53,6 @@ extern "C" {
 #define VIEWS_POINTS 3072 /* that a keyframe's sources are posed by, at most */
 #define VIEWS_LEVELS 3    /* sizes of a picture that they are posed by */
 #define VIEWS_SCALES 512  /* bins of log ratios of measured depths */
-/* A keyframe is swept, and is final, when so many were taken or so many frames passed since. */
-#define VIEWS_SWEEP_KEYFRAMES 4
-#define VIEWS_SWEEP_FRAMES 20
-#define VIEWS_FINAL_KEYFRAMES 8
-#define VIEWS_FINAL_FRAMES 40
-/* A source without a strand gets that of one that had none of the last so many frames. */
-#define VIEWS_IDLE_FRAMES 64
 
 enum views_target_kind { VIEWS_FINAL, VIEWS_FRAME, VIEWS_TARGETS };
 
@@ -114,9 +108,9 @@ struct views_plan {
     int taken, swept, final;
     int source[VIEWS_SOURCES], n_sources;
     struct views_pose pose[VIEWS_SOURCES];
-    int again; /* poses were refined: the keyframe is swept once more */
-    int fine;  /* it is swept in fine steps, too (V23) */
-    float lie; /* log2 of what poses are too long by (V21); 0 = they are believed */
+    int again;     /* poses were refined: the keyframe is swept once more */
+    int fine;      /* it is swept in fine steps, too (V23) */
+    float stretch; /* log2 of what poses are too long by (V21); 0 = they are believed */
     int pool[VIEWS_TARGETS][VIEWS_POOL], n_pool[VIEWS_TARGETS];
 };
 
@@ -152,6 +146,7 @@ struct views_anchor {
 };
 
 struct views {
+    struct views_params params;
     int w, h;
     uint32_t n_pixels;
     int step, nodes_w, nodes_h; /* pixels between nodes of the field; its nodes */

@@ -72,19 +72,16 @@ GPU_HD static inline uint8_t views_grey(const uint8_t *rgb)
 
 /* (V7) Do a keyframe's measurements confirm each other? Where poses are wrong or there is no
  * parallax they agree by chance alone. */
-#define VIEWS_CONFIRMED 2 /* agreements that confirm a measurement */
-#define VIEWS_LEAST_OF 3  /* at least one measurement in so many is confirmed ... */
-#define VIEWS_LEAST_IN 50 /* ... and one pixel in so many */
 GPU_HD static inline int views_confirms(const struct views *v, int place, uint32_t least_of)
 {
     const struct views_kept *k = &v->kept[place];
     return k->n_confirmed * least_of >= k->n_measured &&
-           k->n_confirmed * VIEWS_LEAST_IN >= v->n_pixels;
+           k->n_confirmed * v->params.least_in >= v->n_pixels;
 }
 
 GPU_HD static inline int views_is_sound(const struct views *v, int place)
 {
-    return views_confirms(v, place, VIEWS_LEAST_OF);
+    return views_confirms(v, place, v->params.least_of);
 }
 
 GPU_HD static inline size_t views_at(const struct views *v, int place)

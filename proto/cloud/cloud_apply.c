@@ -105,7 +105,7 @@ static int apply_block(struct cloud *c, const struct delta *d, struct err *err)
     return 0;
 }
 
-static void clear(struct cloud *c, const struct delta *d)
+static void cloud_apply_clear(struct cloud *c, const struct delta *d)
 {
     cloud_block_free_all(c);
     free(c->submaps);
@@ -143,7 +143,7 @@ int cloud_apply(struct cloud *c, const uint8_t *msg, size_t len, struct err *err
     if (rc)
         return rc;
     if (d.op == DELTA_CLEAR) {
-        clear(c, &d);
+        cloud_apply_clear(c, &d);
         return 0;
     }
     if (c->has_epoch && d.epoch != c->epoch)

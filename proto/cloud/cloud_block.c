@@ -53,7 +53,7 @@ struct cloud_entry *cloud_block_find(const struct cloud *c, const struct cloud_n
 }
 
 /* Doubles the room for blocks, their table and the list of changed ones. */
-static int grow(struct cloud *c, struct err *err)
+static int cloud_block_grow(struct cloud *c, struct err *err)
 {
     uint32_t cap = c->blocks_cap ? 2 * c->blocks_cap : BLOCKS_FIRST;
     struct cloud_entry *blocks = realloc(c->blocks, cap * sizeof *blocks);
@@ -91,7 +91,7 @@ int cloud_block_get(struct cloud *c, const struct cloud_name *name, struct cloud
     if (c->n_blocks >= c->limits.max_blocks)
         return err_set(err, ERR_LIMIT, "more than %u blocks", (unsigned)c->limits.max_blocks);
     if (c->n_blocks == c->blocks_cap) {
-        rc = grow(c, err);
+        rc = cloud_block_grow(c, err);
         if (rc)
             return rc;
     }
@@ -101,19 +101,9 @@ int cloud_block_get(struct cloud *c, const struct cloud_name *name, struct cloud
     return 0;
 }
 
-int cloud_block_grow(void *array, uint32_t *cap, uint64_t n, size_t size)
-{
-    size_t more = *cap;
-
-    if (n > UINT32_MAX || array_grow(array, &more, n, size))
-        return ERR_MEMORY;
-    *cap = more < UINT32_MAX ? (uint32_t)more : UINT32_MAX;
-    return 0;
-}
-
 int cloud_block_reserve(struct cloud_entry *e, uint32_t n, struct err *err)
 {
-    return cloud_block_grow(&e->keys, &e->cap, n, sizeof *e->keys)
+    return array_grow_u32(&e->keys, &e->cap, n, sizeof *e->keys)
                ? err_set(err, ERR_MEMORY, "no memory for a block of %u points", (unsigned)n)
                : 0;
 }

@@ -21,8 +21,8 @@ static void rank(const struct cloud_entry *e, struct cloud_change *net, size_t n
 }
 
 /* Moves the keys between change k and the next one to their new place. */
-static void move(struct cloud_entry *e, const struct cloud_change *net, size_t n, size_t k,
-                 int64_t shift)
+static void cloud_commit_move(struct cloud_entry *e, const struct cloud_change *net, size_t n,
+                              size_t k, int64_t shift)
 {
     uint32_t first = net[k].rank + leaving(&net[k]), end = k + 1 < n ? net[k + 1].rank : e->n;
 
@@ -45,13 +45,13 @@ static void merge(struct cloud_entry *e, const struct cloud_change *net, size_t 
         shift += net[k].count;
         end = k + 1;
         if (shift <= 0) {
-            move(e, net, n, k, shift);
+            cloud_commit_move(e, net, n, k, shift);
             continue;
         }
         while (end < n && shift + net[end].count > 0)
             shift += net[end++].count;
         for (size_t i = end, s = (size_t)shift; i-- > k; s -= (size_t)(int64_t)net[i].count)
-            move(e, net, n, i, (int64_t)s);
+            cloud_commit_move(e, net, n, i, (int64_t)s);
     }
     shift = 0;
     for (size_t k = 0; k < n; k++) {

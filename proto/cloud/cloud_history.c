@@ -6,6 +6,8 @@
  */
 #include "proto/cloud/cloud_internal.h"
 
+#include "proto/array.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +18,7 @@ static void forget_all(struct cloud_entry *e)
 }
 
 /* Forgets the oldest commits until the history with n keys more is no larger than the block. */
-static void make_room(struct cloud_entry *e, uint64_t n)
+static void cloud_history_make_room(struct cloud_entry *e, uint64_t n)
 {
     uint64_t weight =
         n + CLOUD_COMMIT_WEIGHT + e->n_past + (uint64_t)CLOUD_COMMIT_WEIGHT * e->n_commits;
@@ -43,18 +45,18 @@ void cloud_history_pack(struct cloud_entry *e)
 
 /* Makes room for one commit of n keys. After packing, a third of the arrays is free or they grow,
  * so that a key is moved about twice in all. */
-static int reserve(struct cloud_entry *e, uint32_t n)
+static int cloud_history_reserve(struct cloud_entry *e, uint32_t n)
 {
-    if (cloud_block_grow(&e->ranks, &e->ranks_cap, n, sizeof *e->ranks))
+    if (array_grow_u32(&e->ranks, &e->ranks_cap, n, sizeof *e->ranks))
         return 0;
     if (e->past_first + e->n_past + n <= e->past_cap &&
         e->commits_first + e->n_commits < e->commits_cap)
         return 1;
     cloud_history_pack(e);
-    return !cloud_block_grow(&e->past, &e->past_cap, (uint64_t)e->n_past + n + e->past_cap / 3,
-                             sizeof *e->past) &&
-           !cloud_block_grow(&e->commits, &e->commits_cap,
-                             (uint64_t)e->n_commits + 1 + e->commits_cap / 3, sizeof *e->commits);
+    return !array_grow_u32(&e->past, &e->past_cap, (uint64_t)e->n_past + n + e->past_cap / 3,
+                           sizeof *e->past) &&
+           !array_grow_u32(&e->commits, &e->commits_cap,
+                           (uint64_t)e->n_commits + 1 + e->commits_cap / 3, sizeof *e->commits);
 }
 
 static void append(struct cloud_entry *e, const struct cloud_change *net, size_t n, uint32_t n_keys)
@@ -84,7 +86,7 @@ void cloud_history_push(struct cloud_entry *e, const struct cloud_change *net, s
         n_keys += (uint64_t)(net[i].count < 0 ? -net[i].count : net[i].count);
     /* Where memory is short the block loses its history, and its clients get it whole. */
     if (n_keys + CLOUD_COMMIT_WEIGHT > e->n ||
-        (make_room(e, n_keys), !reserve(e, (uint32_t)n_keys)))
+        (cloud_history_make_room(e, n_keys), !cloud_history_reserve(e, (uint32_t)n_keys)))
         forget_all(e);
     else
         append(e, net, n, (uint32_t)n_keys);

@@ -100,8 +100,6 @@ uint64_t cloud_key_hash(const struct cloud_entry *e, uint64_t key);
 struct cloud_entry *cloud_block_find(const struct cloud *c, const struct cloud_name *name);
 MUST_CHECK int cloud_block_get(struct cloud *c, const struct cloud_name *name,
                                struct cloud_entry **e, struct err *err);
-/* array_grow() for the arrays of a block, which count in 32 bits because there are many blocks. */
-MUST_CHECK int cloud_block_grow(void *array, uint32_t *cap, uint64_t n, size_t size);
 /* Room for n keys in the block. */
 MUST_CHECK int cloud_block_reserve(struct cloud_entry *e, uint32_t n, struct err *err);
 /* Returns the first index at or after `from` whose key is not below `key`. The stride of the search

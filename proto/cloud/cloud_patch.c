@@ -4,7 +4,7 @@
 #include <string.h>
 
 /* Makes room for n changes and the patch made of them. */
-static int reserve(struct cloud *c, size_t n, struct err *err)
+static int cloud_patch_reserve(struct cloud *c, size_t n, struct err *err)
 {
     size_t cap = n + n / 2 + 64;
 
@@ -41,9 +41,9 @@ static size_t collect(struct cloud *c, const struct cloud_commit_entry *commits,
 
 /* A single commit is a patch already: both its parts are sorted, and the keys that left were ranked
  * when they did. */
-static void copy(struct cloud *c, const struct cloud_entry *e,
-                 const struct cloud_commit_entry *commit, const uint64_t *past,
-                 struct cloud_patch *patch)
+static void cloud_patch_copy(struct cloud *c, const struct cloud_entry *e,
+                             const struct cloud_commit_entry *commit, const uint64_t *past,
+                             struct cloud_patch *patch)
 {
     patch->n_removed = commit->n_left;
     patch->n_added = commit->n - commit->n_left;
@@ -95,7 +95,7 @@ int cloud_patch(struct cloud *c, uint32_t block, uint64_t base_revision, struct 
                        (unsigned long long)base_revision);
     n = cloud_history_since(e, base_revision, &past, &n_commits);
     commits = e->commits + e->commits_first + e->n_commits - n_commits;
-    rc = reserve(c, n, err);
+    rc = cloud_patch_reserve(c, n, err);
     if (rc)
         return rc;
     *patch = (struct cloud_patch){.base_revision = base_revision,
@@ -103,7 +103,7 @@ int cloud_patch(struct cloud *c, uint32_t block, uint64_t base_revision, struct 
                                   .removed = c->patch_removed,
                                   .added = c->patch_added};
     if (n_commits == 1)
-        copy(c, e, commits, past, patch);
+        cloud_patch_copy(c, e, commits, past, patch);
     else
         split(c, e, collect(c, commits, n_commits, past), patch);
     return 0;

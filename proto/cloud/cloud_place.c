@@ -32,7 +32,7 @@ static int open_place(struct cloud *c, struct err *err)
     return 0;
 }
 
-static void push(struct cloud *c, uint32_t block, uint64_t key, int count)
+static void cloud_place_push(struct cloud *c, uint32_t block, uint64_t key, int count)
 {
     c->staged[c->n_staged++] = (struct cloud_change){.key = key, .block = block, .count = count};
     if (c->n_staged > c->staged_touched)
@@ -79,8 +79,8 @@ int cloud_place_put(struct cloud *c, uint32_t submap, const int32_t p_q[3],
     if (at < e->n && e->keys[at] >> KEY_MORTON_AT == key >> KEY_MORTON_AT) {
         if (e->keys[at] == key)
             return 0;
-        push(c, block, e->keys[at], -1);
-        push(c, block, key, +1);
+        cloud_place_push(c, block, e->keys[at], -1);
+        cloud_place_push(c, block, key, +1);
         return 0;
     }
     if (e->n_next >= CLOUD_BLOCK_POINTS || (int64_t)c->points + c->n_more >= c->limits.max_points)
@@ -91,7 +91,7 @@ int cloud_place_put(struct cloud *c, uint32_t submap, const int32_t p_q[3],
         return rc;
     e->n_next++;
     c->n_more++;
-    push(c, block, key, +1);
+    cloud_place_push(c, block, key, +1);
     return 0;
 }
 
@@ -112,7 +112,7 @@ int cloud_place_remove(struct cloud *c, uint32_t submap, const int32_t p_q[3], s
     at = first_at(e, place);
     if (at == e->n || e->keys[at] >> KEY_MORTON_AT != place)
         return 0;
-    push(c, (uint32_t)(e - c->blocks), e->keys[at], -1);
+    cloud_place_push(c, (uint32_t)(e - c->blocks), e->keys[at], -1);
     e->n_next--;
     c->n_more--;
     return 0;

@@ -28,7 +28,7 @@ int cloud_stage_open(struct cloud *c, struct err *err)
     return err_set(err, ERR_MEMORY, "no memory for %zu slots of points", n);
 }
 
-static void push(struct cloud *c, uint32_t block, uint64_t key, int count)
+static void cloud_stage_push(struct cloud *c, uint32_t block, uint64_t key, int count)
 {
     if (c->n_staged == c->staged_cap) {
         cloud_sort(c->staged, c->staged_aux, c->n_staged);
@@ -54,14 +54,14 @@ void cloud_stage_remove(struct cloud *c, uint32_t slot)
         return;
     s = &c->slots[slot];
     c->blocks[s->block - 1].n_next--;
-    push(c, s->block - 1, s->key, -1);
+    cloud_stage_push(c, s->block - 1, s->key, -1);
     s->block = 0;
 }
 
 /* Finds the block of a name, first where the last one was: the points of a surface come block by
  * block. */
-static int find(struct cloud *c, const struct cloud_name *name, struct cloud_entry **e,
-                struct err *err)
+static int cloud_stage_find(struct cloud *c, const struct cloud_name *name, struct cloud_entry **e,
+                            struct err *err)
 {
     int rc = 0;
 
@@ -112,7 +112,7 @@ int cloud_stage_put(struct cloud *c, uint32_t slot, uint32_t submap, const int32
     if (rc)
         return rc;
     cloud_stage_remove(c, slot);
-    rc = find(c, &name, &e, err);
+    rc = cloud_stage_find(c, &name, &e, err);
     if (!rc && e->n_next >= CLOUD_BLOCK_POINTS)
         rc = err_set(err, ERR_LIMIT, "more than %u points in one block", CLOUD_BLOCK_POINTS);
     if (!rc)
@@ -120,7 +120,7 @@ int cloud_stage_put(struct cloud *c, uint32_t slot, uint32_t submap, const int32
     if (rc)
         return rc;
     e->n_next++;
-    push(c, c->recent, key, +1);
+    cloud_stage_push(c, c->recent, key, +1);
     c->slots[slot] = (struct cloud_slot){key, c->recent + 1};
     if (slot >= c->slots_touched)
         c->slots_touched = slot + 1;

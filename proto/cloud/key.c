@@ -22,7 +22,7 @@ static uint32_t spread(uint32_t v)
     return v;
 }
 
-static uint32_t gather(uint32_t v)
+static uint32_t key_gather(uint32_t v)
 {
     v &= 0x09249249;
     v = (v | v >> 2) & 0x030c30c3;
@@ -65,9 +65,9 @@ void key_position(struct cloud_name name, uint64_t key, int32_t p_q[3])
 {
     uint32_t m = (uint32_t)(key >> KEY_MORTON_AT);
 
-    p_q[0] = name.x * KEY_BLOCK_STEPS + (int32_t)gather(m);
-    p_q[1] = name.y * KEY_BLOCK_STEPS + (int32_t)gather(m >> 1);
-    p_q[2] = name.z * KEY_BLOCK_STEPS + (int32_t)gather(m >> 2);
+    p_q[0] = name.x * KEY_BLOCK_STEPS + (int32_t)key_gather(m);
+    p_q[1] = name.y * KEY_BLOCK_STEPS + (int32_t)key_gather(m >> 1);
+    p_q[2] = name.z * KEY_BLOCK_STEPS + (int32_t)key_gather(m >> 2);
 }
 
 void key_put_name(struct bytes_writer *w, const struct cloud_name *name)
@@ -92,18 +92,18 @@ bool key_get_name(struct bytes_reader *r, struct cloud_name *name)
     return in_range(name->x) && in_range(name->y) && in_range(name->z);
 }
 
-static int compare(int64_t a, int64_t b)
+static int key_compare(int64_t a, int64_t b)
 {
     return (a > b) - (a < b);
 }
 
 int key_compare_names(const struct cloud_name *a, const struct cloud_name *b)
 {
-    int order = compare(a->submap, b->submap);
+    int order = key_compare(a->submap, b->submap);
 
-    order = order ? order : compare(a->x, b->x);
-    order = order ? order : compare(a->y, b->y);
-    return order ? order : compare(a->z, b->z);
+    order = order ? order : key_compare(a->x, b->x);
+    order = order ? order : key_compare(a->y, b->y);
+    return order ? order : key_compare(a->z, b->z);
 }
 
 uint64_t key_mix64(uint64_t v)

@@ -50,7 +50,7 @@ struct obj {
 };
 
 /* Returns 1; 0 at the end; ERR_LIMIT; ERR_INPUT: a NUL. */
-static int next_line(struct obj *o, struct err *err)
+static int mesh_next_line(struct obj *o, struct err *err)
 {
     const uint8_t *from = o->bytes + o->at, *end;
     size_t left = o->len - o->at, n;
@@ -149,7 +149,7 @@ static int read_obj(struct mesh *m, const uint8_t *bytes, size_t len, struct err
         o->bytes = bytes;
         o->len = len;
     }
-    while (rc == 0 && (more = next_line(o, err)) == 1) {
+    while (rc == 0 && (more = mesh_next_line(o, err)) == 1) {
         if (is(o->text, "v"))
             rc = read_point(o, err);
         else if (is(o->text, "f"))

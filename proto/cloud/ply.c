@@ -44,7 +44,7 @@ static struct vec3 place_point(const int32_t p[3], float step_m, const struct ri
     return T ? rigid_apply(T, v) : v;
 }
 
-static struct vec3 turn(struct vec3 normal, const struct rigid *T)
+static struct vec3 ply_turn(struct vec3 normal, const struct rigid *T)
 {
     struct rigid turned;
 
@@ -73,7 +73,7 @@ void ply_points(uint8_t *out, const struct cloud_block *block, uint32_t first, u
 
         key_position(block->name, block->keys[i], p);
         put_vec3(&w, place_point(p, step_m, T));
-        put_vec3(&w, turn(octa_decode(look.normal), T));
+        put_vec3(&w, ply_turn(octa_decode(look.normal), T));
         for (int k = 0; k < 3; k++)
             bytes_put_u8(&w, look.rgb[k]);
         bytes_put_u8(&w, look.confidence);

@@ -64,7 +64,7 @@ static int wrong(const struct reader *r, const char *what, struct err *err)
 
 /* Reads one line without its end and splits it into words. Returns 0 where the file ends first, the
  * line is too long or holds a NUL. */
-static int next_line(struct reader *r)
+static int ply_layout_next_line(struct reader *r)
 {
     char *rest = NULL;
     size_t n;
@@ -230,7 +230,7 @@ static int read_line(struct reader *r, struct err *err)
     return wrong(r, "in the header", err);
 }
 
-static int check(const struct reader *r, struct err *err)
+static int ply_layout_check(const struct reader *r, struct err *err)
 {
     if (r->l->format == PLY_LAYOUT_NONE || r->l->points < 0)
         return err_set(err, ERR_INPUT, "%s: the header names no format or no points", r->path);
@@ -251,13 +251,13 @@ int ply_layout_read(struct ply_layout *l, const char *path, FILE *f, struct err 
     *l = (struct ply_layout){.points = -1, .faces = -1};
     for (int k = 0; k < PLY_LAYOUT_FIELDS; k++)
         r.at[k] = -1;
-    if (!next_line(&r) || strcmp(r.line, "ply") != 0)
+    if (!ply_layout_next_line(&r) || strcmp(r.line, "ply") != 0)
         return err_set(err, ERR_INPUT, "%s is no PLY file", path);
     for (int i = 0; i < PLY_LAYOUT_LINES_MAX; i++) {
-        if (!next_line(&r))
+        if (!ply_layout_next_line(&r))
             return err_set(err, ERR_INPUT, "%s: the header does not end", path);
         if (strcmp(r.line, "end_header") == 0)
-            return check(&r, err);
+            return ply_layout_check(&r, err);
         rc = read_line(&r, err);
         if (rc)
             return rc;

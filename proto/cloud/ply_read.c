@@ -51,7 +51,7 @@ static int read_on(struct input *in)
 }
 
 /* Returns the next n <= BUFFER_BYTES bytes and steps over them; NULL where the file ends first. */
-static const uint8_t *next(struct input *in, size_t n)
+static const uint8_t *ply_read_next(struct input *in, size_t n)
 {
     while (in->n - in->at < n)
         if (!read_on(in))
@@ -153,7 +153,7 @@ static int next_value(struct input *in, int type, double *v, struct err *err)
 
     if (in->format == PLY_LAYOUT_ASCII)
         return from_text(in, type, v, err);
-    p = next(in, ply_layout_bytes(type));
+    p = ply_read_next(in, ply_layout_bytes(type));
     if (!p)
         return ends(in, err);
     *v = from_bytes(p, type, in->format == PLY_LAYOUT_BIG_ENDIAN);
@@ -199,7 +199,8 @@ static uint8_t to_colour(double v, int type)
     return v >= 255 ? 255 : v > 0 ? (uint8_t)lround(v) : 0; /* a NaN is 0 */
 }
 
-static void keep(struct ply_cloud *out, size_t i, const struct ply_layout_property *p, double v)
+static void ply_read_keep(struct ply_cloud *out, size_t i, const struct ply_layout_property *p,
+                          double v)
 {
     if (p->field == PLY_LAYOUT_CONFIDENCE)
         out->confidence[i] = (uint8_t)v;
@@ -210,8 +211,8 @@ static void keep(struct ply_cloud *out, size_t i, const struct ply_layout_proper
 }
 
 /* Reads one record value by value and keeps the point unless out is NULL. */
-static int walk(struct ply_cloud *out, size_t i, struct input *in,
-                const struct ply_layout_property *p, int n, struct err *err)
+static int ply_read_walk(struct ply_cloud *out, size_t i, struct input *in,
+                         const struct ply_layout_property *p, int n, struct err *err)
 {
     double v;
     int rc = 0;
@@ -219,7 +220,7 @@ static int walk(struct ply_cloud *out, size_t i, struct input *in,
     for (int k = 0; k < n && rc == 0; k++) {
         rc = p[k].count >= 0 ? skip_list(in, &p[k], err) : next_value(in, p[k].type, &v, err);
         if (rc == 0 && out && p[k].field >= 0)
-            keep(out, i, &p[k], v);
+            ply_read_keep(out, i, &p[k], v);
     }
     return rc;
 }
@@ -236,7 +237,7 @@ static int pass(struct input *in, const struct ply_layout *l, const struct ply_l
     if (in->format != PLY_LAYOUT_ASCII && !e->lists)
         return e->n > left(in) / e->stride ? ends(in, err) : skip(in, e->n * e->stride, err);
     for (uint64_t i = 0; i < e->n && rc == 0; i++)
-        rc = walk(NULL, 0, in, l->property + e->first, e->n_properties, err);
+        rc = ply_read_walk(NULL, 0, in, l->property + e->first, e->n_properties, err);
     return rc;
 }
 
@@ -275,16 +276,16 @@ static int read_points(struct ply_cloud *out, struct input *in, const struct ply
         const uint8_t *record;
 
         if (in->format == PLY_LAYOUT_ASCII || e->lists) {
-            rc = walk(out, out->n, in, p, e->n_properties, err);
+            rc = ply_read_walk(out, out->n, in, p, e->n_properties, err);
             continue;
         }
-        record = next(in, e->stride);
+        record = ply_read_next(in, e->stride);
         if (!record)
             rc = ends(in, err);
         for (int k = 0; k < e->n_properties && rc == 0; k++) {
             if (p[k].field >= 0)
-                keep(out, out->n, &p[k],
-                     from_bytes(record, p[k].type, in->format == PLY_LAYOUT_BIG_ENDIAN));
+                ply_read_keep(out, out->n, &p[k],
+                              from_bytes(record, p[k].type, in->format == PLY_LAYOUT_BIG_ENDIAN));
             record += ply_layout_bytes(p[k].type);
         }
     }
@@ -338,7 +339,7 @@ static int read_faces(struct ply_cloud *out, struct input *in, const struct ply_
     for (uint64_t i = 0; i < e->n && rc == 0; i++)
         for (int k = 0; k < e->n_properties && rc == 0; k++)
             rc = p[k].field == PLY_LAYOUT_CORNERS ? read_corners(out, &cap, in, &p[k], err)
-                                                  : walk(NULL, 0, in, &p[k], 1, err);
+                                                  : ply_read_walk(NULL, 0, in, &p[k], 1, err);
     return rc;
 }
 

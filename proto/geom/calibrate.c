@@ -1,3 +1,4 @@
+#include "proto/geom/calibrate.h"
 #include "proto/geom/calibrate_check.h"
 #include "proto/geom/calibrate_rig.h"
 
@@ -13,27 +14,6 @@
 #define MISFIT_PX2 25 /* of a corner, on average: no camera is that far off */
 
 /* ------------------------------------------------------------------------- functions */
-
-/* (L9) in double. */
-int calibrate_project(const double c[CALIBRATE_PARAMS], const double p[3], double *u, double *v)
-{
-    double n = sqrt(p[0] * p[0] + p[1] * p[1] + p[2] * p[2]), d = p[2] + c[CALIBRATE_XI] * n;
-    double x, y, s, f;
-
-    if (!(d > 1e-6 * n) || !(n > 0))
-        return 0;
-    x = p[0] / d;
-    y = p[1] / d;
-    s = x * x + y * y;
-    f = 1 + s * (c[CALIBRATE_K1] + s * c[CALIBRATE_K2]);
-    *u = c[CALIBRATE_FX] *
-             (x * f + 2 * c[CALIBRATE_P1] * x * y + c[CALIBRATE_P2] * (s + 2 * x * x)) +
-         c[CALIBRATE_CX];
-    *v = c[CALIBRATE_FY] *
-             (y * f + c[CALIBRATE_P1] * (s + 2 * y * y) + 2 * c[CALIBRATE_P2] * x * y) +
-         c[CALIBRATE_CY];
-    return 1;
-}
 
 /* The ray of a pixel of a camera that bends nothing. Returns 0: it has none. */
 static int ray_of(const double c[CALIBRATE_PARAMS], double u, double v, double ray[3])
@@ -264,8 +244,9 @@ static void put_result(struct calibrate_result *out, const struct calibrate_desc
 }
 
 /* The corners of one camera, as the first one's. Returns 0; ERR_INPUT: they are too few. */
-static int choose(struct calibrate_descent *d, struct calibrate_corner *own,
-                  const struct calibrate_corner *all, size_t n, int camera, struct err *err)
+static int calibrate_choose(struct calibrate_descent *d, struct calibrate_corner *own,
+                            const struct calibrate_corner *all, size_t n, int camera,
+                            struct err *err)
 {
     int pictures = 0;
 
@@ -295,8 +276,8 @@ static int choose(struct calibrate_descent *d, struct calibrate_corner *own,
     return 0;
 }
 
-static int check(const struct calibrate_corner *corners, size_t n, int size_px[2][2],
-                 int *n_cameras, struct err *err)
+static int calibrate_check_input(const struct calibrate_corner *corners, size_t n,
+                                 int size_px[2][2], int *n_cameras, struct err *err)
 {
     *n_cameras = 1;
     if (n > CALIBRATE_CORNERS_MAX)
@@ -322,8 +303,9 @@ struct work {
     struct calibrate_corner own[2][CALIBRATE_CORNERS_MAX];
 };
 
-static int run(struct calibrate_result *out, struct work *w, struct calibrate_corner *corners,
-               size_t n, int n_cameras, int size_px[2][2], double board_m, struct err *err)
+static int calibrate_run_all(struct calibrate_result *out, struct work *w,
+                             struct calibrate_corner *corners, size_t n, int n_cameras,
+                             int size_px[2][2], double board_m, struct err *err)
 {
     struct calibrate_descent *d = &w->camera[0];
     double cost = 0;
@@ -335,7 +317,7 @@ static int run(struct calibrate_result *out, struct work *w, struct calibrate_co
                        out->blamed[0], out->blamed[1]);
     out->blamed[0] = out->blamed[1] = -1;
     for (int e = 0; e < n_cameras; e++) {
-        rc = choose(&w->camera[e], w->own[e], corners, n, e, err);
+        rc = calibrate_choose(&w->camera[e], w->own[e], corners, n, e, err);
         if (rc)
             return rc;
         cost = run_alone(&w->camera[e], &w->normal, &w->scratch, size_px[e]);
@@ -365,7 +347,7 @@ int calibrate_run(struct calibrate_result *out, struct calibrate_corner *corners
                   int size_px[2][2], double board_m, struct err *err)
 {
     struct work *w;
-    int n_cameras, rc = check(corners, n, size_px, &n_cameras, err);
+    int n_cameras, rc = calibrate_check_input(corners, n, size_px, &n_cameras, err);
 
     memset(out, 0, sizeof *out);
     out->blamed[0] = out->blamed[1] = -1;
@@ -374,7 +356,7 @@ int calibrate_run(struct calibrate_result *out, struct calibrate_corner *corners
     w = calloc(1, sizeof *w);
     if (!w)
         return err_set(err, ERR_MEMORY, "no memory for %zu corners", n);
-    rc = run(out, w, corners, n, n_cameras, size_px, board_m, err);
+    rc = calibrate_run_all(out, w, corners, n, n_cameras, size_px, board_m, err);
     free(w);
     return rc;
 }

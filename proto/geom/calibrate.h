@@ -14,35 +14,16 @@
 #define RECOND_PROTO_CALIBRATE_H
 
 #include "proto/err.h"
+#include "proto/geom/calibrate_project.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 
-#define CALIBRATE_PICTURES_MAX 128
 #define CALIBRATE_CORNERS_MAX 50000
 #define CALIBRATE_PICTURES_LEAST 3
 #define CALIBRATE_CORNERS_LEAST 8 /* of a picture */
 #define CALIBRATE_GRID_LEAST 3    /* corners along a side of a board in pictures */
 #define CALIBRATE_GRID_MAX 32
-
-enum calibrate_param {
-    CALIBRATE_XI,
-    CALIBRATE_FX,
-    CALIBRATE_FY,
-    CALIBRATE_CX,
-    CALIBRATE_CY,
-    CALIBRATE_K1,
-    CALIBRATE_K2,
-    CALIBRATE_P1,
-    CALIBRATE_P2,
-    CALIBRATE_PARAMS
-};
-
-struct calibrate_corner {
-    int picture, camera; /* 0 ... CALIBRATE_PICTURES_MAX - 1; 0 or 1 */
-    double x_m, y_m;     /* on the board */
-    double u, v;         /* in the picture */
-};
 
 /* A line `picture camera x y u v` of a stranger's file. Returns false if it is none, or not finite;
  * whether pictures and cameras are in range is calibrate_run()'s to say. */
@@ -60,10 +41,6 @@ MUST_CHECK bool calibrate_corner_parse(struct calibrate_corner *c, const char *l
  */
 MUST_CHECK int calibrate_board_parse(double (*at)[2], int grid, const char *text, struct err *err);
 
-struct calibrate_pose {
-    double r[9], t[3];
-};
-
 struct calibrate_camera {
     double param[CALIBRATE_PARAMS];
     double error[CALIBRATE_PARAMS]; /* standard deviation, by the corners' own scatter */
@@ -79,10 +56,6 @@ struct calibrate_result {
     double rms_px[2][CALIBRATE_PICTURES_MAX], all_px;
     int blamed[2]; /* pictures that a refusal is about; -1 = none */
 };
-
-/* The pixel of p, in camera axes. Returns 0: it has none. */
-int calibrate_project(const double param[CALIBRATE_PARAMS], const double p[3], double *u,
-                      double *v);
 
 /*
  * calibrate_run - both cameras from corners

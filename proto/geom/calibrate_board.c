@@ -8,7 +8,7 @@
 #define PIXEL_MAX 1e5
 
 /* The next line that is no remark: where its fields x and y begin. Returns false: there is none. */
-static bool next_line(const char **text, const char **x, const char **y)
+static bool calibrate_board_next_line(const char **text, const char **x, const char **y)
 {
     while (**text == '#' || **text == '\n') {
         *text += strcspn(*text, "\n");
@@ -24,7 +24,7 @@ static bool next_line(const char **text, const char **x, const char **y)
     return true;
 }
 
-static bool take(double *to, const char *text)
+static bool calibrate_board_take(double *to, const char *text)
 {
     char *end;
 
@@ -59,10 +59,11 @@ int calibrate_board_parse(double (*at)[2], int grid, const char *text, struct er
     const char *x, *y;
     int n = 0;
 
-    while (next_line(&text, &x, &y)) {
+    while (calibrate_board_next_line(&text, &x, &y)) {
         if (n == 0 && strncmp(x, "- -", 3) == 0)
             return err_set(err, ERR_NOT_FOUND, "no board of %d x %d corners", grid, grid);
-        if (n == grid * grid || !take(&at[n][0], x) || !take(&at[n][1], y))
+        if (n == grid * grid || !calibrate_board_take(&at[n][0], x) ||
+            !calibrate_board_take(&at[n][1], y))
             return err_set(err, ERR_INPUT, "corner %d is not `filename x y level`", n);
         n++;
     }

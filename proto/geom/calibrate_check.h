@@ -7,6 +7,8 @@
 
 #include "proto/geom/calibrate_descent.h"
 
+#include <stdbool.h>
+
 /* The first two pictures that show the board to each camera at the same place, or neither to it;
  * false: there are none. corners [n] in range. */
 bool calibrate_check_twice(int pictures[2], const struct calibrate_corner *corners, size_t n);

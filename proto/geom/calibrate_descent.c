@@ -22,7 +22,7 @@ void calibrate_descent_multiply(double out[9], const double a[9], const double b
 }
 
 /* Turns by the vector d[0...2], then shifts by d[3...5]. */
-static void move(struct calibrate_pose *T, const double d[6])
+static void calibrate_descent_move(struct calibrate_pose *T, const double d[6])
 {
     double angle = sqrt(d[0] * d[0] + d[1] * d[1] + d[2] * d[2]);
     double s = angle > 1e-12 ? sin(angle) / angle : 1;
@@ -100,7 +100,7 @@ static void nudge(struct calibrate_descent *d, const struct calibrate_corner *c,
         return;
     }
     step[(g - CALIBRATE_PARAMS) % 6] = by;
-    move(g < CALIBRATE_PARAMS + 6 ? &d->T_21 : &d->T[c->picture], step);
+    calibrate_descent_move(g < CALIBRATE_PARAMS + 6 ? &d->T_21 : &d->T[c->picture], step);
 }
 
 /* (C2) Differences on both sides. Out: J [21][2] */
@@ -222,13 +222,14 @@ static int step_poses(const struct calibrate_normal *m, struct calibrate_descent
         }
         if (!calibrate_descent_cholesky(&a[0][0], CALIBRATE_OWN, own, CALIBRATE_OWN))
             return 0;
-        move(&d->T[p], own);
+        calibrate_descent_move(&d->T[p], own);
     }
     return 1;
 }
 
 /* One step of the damped equations. Returns 0: there is none. */
-static int step(const struct calibrate_normal *m, struct calibrate_descent *d, double damp)
+static int calibrate_descent_step(const struct calibrate_normal *m, struct calibrate_descent *d,
+                                  double damp)
 {
     double S[CALIBRATE_GLOBALS_MAX][CALIBRATE_GLOBALS_MAX], x[CALIBRATE_GLOBALS_MAX];
 
@@ -239,7 +240,7 @@ static int step(const struct calibrate_normal *m, struct calibrate_descent *d, d
         for (int g = 0; g < CALIBRATE_PARAMS; g++)
             d->camera[e][g] += x[CALIBRATE_PARAMS * e + g];
     if (d->n_cameras == 2)
-        move(&d->T_21, x + 2 * CALIBRATE_PARAMS);
+        calibrate_descent_move(&d->T_21, x + 2 * CALIBRATE_PARAMS);
     return step_poses(m, d, damp, x);
 }
 
@@ -253,7 +254,8 @@ double calibrate_descent_run(struct calibrate_descent *d, struct calibrate_norma
         double next;
 
         *scratch = *d;
-        next = step(m, scratch, damp) ? calibrate_descent_cost(scratch) : INFINITY;
+        next =
+            calibrate_descent_step(m, scratch, damp) ? calibrate_descent_cost(scratch) : INFINITY;
         if (!(next < cost)) {
             damp *= 8;
             continue;

@@ -6,7 +6,10 @@
 #ifndef RECOND_PROTO_CALIBRATE_DESCENT_H
 #define RECOND_PROTO_CALIBRATE_DESCENT_H
 
-#include "proto/geom/calibrate.h"
+#include "proto/err.h"
+#include "proto/geom/calibrate_project.h"
+
+#include <stddef.h>
 
 #define CALIBRATE_GLOBALS_MAX (2 * CALIBRATE_PARAMS + 6)
 #define CALIBRATE_OWN 6 /* parameters of a pose */

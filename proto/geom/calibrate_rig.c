@@ -82,8 +82,9 @@ static double misfit(int turn[CALIBRATE_PICTURES_MAX], const struct calibrate_de
 }
 
 /* Of all pictures by both cameras, and all turns of their boards, what fits the others best. */
-static int choose(struct calibrate_descent *d, int turn[CALIBRATE_PICTURES_MAX],
-                  const struct calibrate_descent *second, double board_m, struct err *err)
+static int calibrate_rig_choose(struct calibrate_descent *d, int turn[CALIBRATE_PICTURES_MAX],
+                                const struct calibrate_descent *second, double board_m,
+                                struct err *err)
 {
     double least = INFINITY;
 
@@ -113,7 +114,8 @@ static int choose(struct calibrate_descent *d, int turn[CALIBRATE_PICTURES_MAX],
 int calibrate_rig_join(struct calibrate_descent *d, const struct calibrate_descent *second,
                        struct calibrate_corner *corners, size_t n, double board_m, struct err *err)
 {
-    int turn[CALIBRATE_PICTURES_MAX] = {0}, rc = choose(d, turn, second, board_m, err);
+    int turn[CALIBRATE_PICTURES_MAX] = {0},
+        rc = calibrate_rig_choose(d, turn, second, board_m, err);
     struct calibrate_pose back;
 
     if (rc)

@@ -30,7 +30,7 @@ static void turn_on(struct inertial_turn *t, const double rate[3], int64_t ns)
 
 /* From the last sample to this one, as far as that is between the moments; the rate is that of the
  * middle, between both. */
-static void follow(struct inertial_turn *t, int64_t at_ns, const double rate[3])
+static void inertial_follow(struct inertial_turn *t, int64_t at_ns, const double rate[3])
 {
     int64_t from = t->at_ns > 0 ? t->at_ns : 0, to = at_ns < t->span_ns ? at_ns : t->span_ns;
     double share, mean[3];
@@ -63,7 +63,7 @@ void inertial_add(struct inertial_turn *t, uint64_t at_ns, const float rate[3])
         t->is_bad =
             at <= t->at_ns || (at > 0 && t->at_ns < t->span_ns && at - t->at_ns > INERTIAL_GAP_NS);
         if (!t->is_bad)
-            follow(t, at, r);
+            inertial_follow(t, at, r);
     }
     t->at_ns = at;
     for (int i = 0; i < 3; i++)

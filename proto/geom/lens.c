@@ -150,6 +150,12 @@ int lens_valid(const struct lens *l)
            l->limit <= most && (most == 0 || l->limit > 0);
 }
 
+int lens_camera_valid(struct intrinsics K, const struct lens *l)
+{
+    return K.fx >= 1.0f && K.fx < 1e6f && K.fy >= 1.0f && K.fy < 1e6f && fabsf(K.cx) < 1e6f &&
+           fabsf(K.cy) < 1e6f && lens_valid(l);
+}
+
 void lens_put(uint8_t out[LENS_BYTES], const struct lens *l)
 {
     struct bytes_writer w = bytes_writer(out, LENS_BYTES);

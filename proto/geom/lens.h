@@ -400,6 +400,8 @@ MUST_CHECK int lens_make(struct lens *l, enum lens_model model, const float *k, 
 struct intrinsics lens_sphere_intrinsics(int w, int h);
 /* Is it one that the functions above may be given? */
 int lens_valid(const struct lens *l);
+/* Is it a lens behind which such intrinsics are those of a camera? */
+int lens_camera_valid(struct intrinsics K, const struct lens *l);
 
 #define LENS_BYTES 28 /* u32 model, f32 k [5], f32 limit */
 void lens_put(uint8_t out[LENS_BYTES], const struct lens *l);

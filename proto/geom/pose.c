@@ -156,3 +156,23 @@ struct rigid pose_level(struct vec3 a, struct vec3 b)
     matrix_from_unit(T.r, q);
     return T;
 }
+
+int pose_is_rigid(const struct rigid *T)
+{
+    const float *r = T->r;
+    float det;
+
+    for (int i = 0; i < 3; i++) {
+        if (!(fabsf(T->t[i]) <= POSE_FAR_M))
+            return 0;
+        for (int j = 0; j <= i; j++) {
+            float dot =
+                r[3 * i] * r[3 * j] + r[3 * i + 1] * r[3 * j + 1] + r[3 * i + 2] * r[3 * j + 2];
+            if (!(fabsf(dot - (i == j ? 1.0f : 0.0f)) <= 1e-3f))
+                return 0;
+        }
+    }
+    det = r[0] * (r[4] * r[8] - r[5] * r[7]) - r[1] * (r[3] * r[8] - r[5] * r[6]) +
+          r[2] * (r[3] * r[7] - r[4] * r[6]);
+    return det > 0.0f;
+}

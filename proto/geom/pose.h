@@ -14,6 +14,7 @@
 #define POSE_BYTES 28
 #define POSE_LEAN_MIN 0.3f /* of "up" within the picture: a camera 17 degrees off the vertical */
 #define POSE_LEAN_HELD 0.6428f    /* cosine of the lean, 50 degrees, up to which a turn stays */
+#define POSE_FAR_M 1e6f           /* beyond, a float's own step is over 6 cm */
 #define POSE_UNIT_TOLERANCE 1e-2f /* how far |q| may be from one; it is normalised */
 
 /*
@@ -32,6 +33,8 @@ void pose_put(struct bytes_writer *w, const struct rigid *T);
 void pose_numbers(float v[7], const struct rigid *T);
 MUST_CHECK int pose_from_numbers(struct rigid *T, const float v[7], float max_m, struct err *err);
 
+/* Is it finite, within POSE_FAR_M, its rows orthonormal within 1e-3, and right-handed? */
+int pose_is_rigid(const struct rigid *T);
 /* How far two poses are apart: the angle between them, the square of their distance. */
 float pose_angle(const struct rigid *a, const struct rigid *b);
 float pose_distance2(const struct rigid *a, const struct rigid *b);

@@ -9,7 +9,7 @@
  * which is up only if it looks ahead. */
 #define LEVEL_WEIGHT 4.0f
 
-static void add(struct upright *u, const struct rigid *T_wc, int shown)
+static void upright_add(struct upright *u, const struct rigid *T_wc, int shown)
 {
     const float *r = T_wc->r;
     /* the camera's axis, 0 = x or 1 = y, along which the top lies, and its opposite direction */
@@ -49,6 +49,6 @@ int upright_turn(struct upright *u, const struct rigid *T_wc, int shown, int las
     }
     if (turn != shown)
         memset(u, 0, sizeof *u);
-    add(u, T_wc, shown);
+    upright_add(u, T_wc, shown);
     return shown;
 }

@@ -249,7 +249,7 @@ static unsigned next_marker(struct walk *w, struct err *err)
     return w->data[w->at + 1];
 }
 
-static int walk(struct walk *w, struct err *err)
+static int jpeg_probe_walk(struct walk *w, struct err *err)
 {
     for (;;) {
         unsigned marker = next_marker(w, err);
@@ -291,5 +291,5 @@ int jpeg_probe(struct jpeg_info *info, const uint8_t *data, size_t len,
                        (unsigned)limits->max_bytes);
     if (len < 4 || data[0] != 0xff || data[1] != SOI)
         return err_set(err, ERR_INPUT, "not a JPEG: no 0xffd8 at its start");
-    return walk(&w, err);
+    return jpeg_probe_walk(&w, err);
 }

@@ -62,7 +62,7 @@ static void flush(struct bits *b)
     b->n &= 7;
 }
 
-static void put(struct bits *b, uint32_t value, unsigned n)
+static void deflate_put(struct bits *b, uint32_t value, unsigned n)
 {
     b->hold |= (uint64_t)value << b->n;
     b->n += n;
@@ -70,7 +70,7 @@ static void put(struct bits *b, uint32_t value, unsigned n)
 
 static void put_code(struct bits *b, struct huffman_code c)
 {
-    put(b, c.bits, c.length);
+    deflate_put(b, c.bits, c.length);
 }
 
 static void align(struct bits *b)
@@ -145,7 +145,7 @@ static void count_run(struct deflate *d, size_t run)
 }
 
 /* Counts the symbols of a part. Returns all bits that its literals have. */
-static unsigned count(struct deflate *d, const uint8_t *p, size_t n)
+static unsigned deflate_count(struct deflate *d, const uint8_t *p, size_t n)
 {
     uint64_t bits = 0;
 
@@ -181,8 +181,8 @@ static void put_run(struct bits *b, const struct huffman_code *code, size_t run)
         unsigned n_bits;
 
         put_code(b, code[run_symbol(next_piece(run), &value, &n_bits)]);
-        put(b, value, n_bits);
-        put(b, 0, 1);
+        deflate_put(b, value, n_bits);
+        deflate_put(b, 0, 1);
         flush(b);
     }
 }
@@ -227,7 +227,7 @@ static unsigned further_bits(int symbol)
     return symbol == REPEAT ? 2 : symbol == ZEROS ? 3 : symbol == MANY_ZEROS ? 7 : 0;
 }
 
-static void tell(struct head *h, int symbol, int value)
+static void deflate_tell(struct head *h, int symbol, int value)
 {
     h->symbol[h->n] = (uint8_t)symbol;
     h->value[h->n++] = (uint8_t)value;
@@ -242,21 +242,21 @@ static void tell_lengths(struct head *h, int length, int times)
     if (length == 0) {
         for (; times >= 11; times -= some) {
             some = times < 138 ? times : 138;
-            tell(h, MANY_ZEROS, some - 11);
+            deflate_tell(h, MANY_ZEROS, some - 11);
         }
         if (times >= 3) {
-            tell(h, ZEROS, times - 3);
+            deflate_tell(h, ZEROS, times - 3);
             times = 0;
         }
     } else if (times > 3) {
-        tell(h, length, 0);
+        deflate_tell(h, length, 0);
         for (times--; times >= 3; times -= some) {
             some = times < 6 ? times : 6;
-            tell(h, REPEAT, some - 3);
+            deflate_tell(h, REPEAT, some - 3);
         }
     }
     while (times-- > 0)
-        tell(h, length, 0);
+        deflate_tell(h, length, 0);
 }
 
 static void make_head(struct head *h, const struct huffman_code *code)
@@ -297,19 +297,19 @@ static void put_head(struct bits *b, const struct head *h, bool last)
 {
     int n = n_lengths(h);
 
-    put(b, last, 1);
-    put(b, OWN_CODES, 2);
-    put(b, (uint32_t)(h->n_literals - 257), 5);
-    put(b, DISTANCES - 1, 5);
-    put(b, (uint32_t)(n - 4), 4);
+    deflate_put(b, last, 1);
+    deflate_put(b, OWN_CODES, 2);
+    deflate_put(b, (uint32_t)(h->n_literals - 257), 5);
+    deflate_put(b, DISTANCES - 1, 5);
+    deflate_put(b, (uint32_t)(n - 4), 4);
     for (int i = 0; i < n; i++) {
         flush(b);
-        put(b, h->code[lengths_order[i]].length, 3);
+        deflate_put(b, h->code[lengths_order[i]].length, 3);
     }
     for (int i = 0; i < h->n; i++) {
         flush(b);
         put_code(b, h->code[h->symbol[i]]);
-        put(b, h->value[i], further_bits(h->symbol[i]));
+        deflate_put(b, h->value[i], further_bits(h->symbol[i]));
     }
     flush(b);
 }
@@ -319,11 +319,11 @@ static void put_stored(struct bits *b, const uint8_t *p, size_t n, bool last)
     do {
         uint32_t some = n < STORED_MAX ? (uint32_t)n : STORED_MAX;
 
-        put(b, last && some == n, 1);
-        put(b, STORED, 2);
+        deflate_put(b, last && some == n, 1);
+        deflate_put(b, STORED, 2);
         align(b);
-        put(b, some, 16);
-        put(b, ~some & 0xffff, 16);
+        deflate_put(b, some, 16);
+        deflate_put(b, ~some & 0xffff, 16);
         flush(b);
         memcpy(b->out, p, some);
         b->out += some;
@@ -385,7 +385,7 @@ static void list_used(struct deflate *d, int first, int end)
 /* Counts a part's symbols and lists those that it has. */
 static void take_part(struct deflate *d, const uint8_t *p, size_t n)
 {
-    unsigned bits = count(d, p, n);
+    unsigned bits = deflate_count(d, p, n);
 
     d->n_used = 0;
     list_used(d, 0, bits ? 1 << (32 - __builtin_clz(bits)) : n > 0);
@@ -412,7 +412,7 @@ static bool shares(const struct deflate *d)
 }
 
 /* The part's symbols become the block's. */
-static void join(struct deflate *d)
+static void deflate_join(struct deflate *d)
 {
     for (int k = 0; k < d->n_used; k++) {
         d->block[d->used[k]] += d->part[d->used[k]];
@@ -449,7 +449,7 @@ int deflate_pack(struct deflate *d, uint8_t *dst, size_t cap, size_t *len, const
             first = i;
             n = 0;
         }
-        join(d);
+        deflate_join(d);
         n += part_len[i];
         src += part_len[i];
     }

@@ -53,14 +53,14 @@ void delta_scratch_free(struct delta_scratch **s)
 }
 
 /* Makes room. The pointer is never NULL afterwards, not even for 0 bytes. */
-static int reserve(void *array, size_t *cap, size_t bytes, struct err *err)
+static int delta_reserve(void *array, size_t *cap, size_t bytes, struct err *err)
 {
     return array_grow(array, cap, bytes + 1, 1)
                ? err_set(err, ERR_MEMORY, "no memory for a block message of %zu bytes", bytes)
                : 0;
 }
 
-#define RESERVE(s, field, bytes, err) reserve(&(s)->field, &(s)->field##_cap, (bytes), (err))
+#define RESERVE(s, field, bytes, err) delta_reserve(&(s)->field, &(s)->field##_cap, (bytes), (err))
 
 /* ------------------------------------------------------------------------- encode */
 

@@ -72,7 +72,7 @@ static void count_lengths(int *of_length, const uint64_t *sorted, int used, int 
 
 /* Leaves that were cut off at length_max overfill the code: each turn takes one leaf from there and
  * hangs it beside one that was higher up, which both then lie one deeper. */
-static void fit(int *of_length, int length_max)
+static void huffman_fit(int *of_length, int length_max)
 {
     uint32_t filled = 0;
     int length;
@@ -109,7 +109,7 @@ void huffman_make(struct huffman_code *code, const uint32_t *count, int n, int l
         of_length[1] = 1;
     if (used > 1) {
         count_lengths(of_length, sorted, used, length_max);
-        fit(of_length, length_max);
+        huffman_fit(of_length, length_max);
     }
     for (int length = length_max; length > 0; length--)
         for (int k = 0; k < of_length[length]; k++)

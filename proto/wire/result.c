@@ -35,7 +35,7 @@ void result_scratch_free(struct result_scratch **s)
     *s = NULL;
 }
 
-static int reserve(struct result_scratch *s, size_t n, struct err *err)
+static int result_reserve(struct result_scratch *s, size_t n, struct err *err)
 {
     return array_grow(&s->buf, &s->cap, n + 1, 1)
                ? err_set(err, ERR_MEMORY, "no memory for a result of %zu bytes", n)
@@ -60,7 +60,7 @@ int result_pack(struct result_scratch *s, enum codec_kind codec, const uint8_t *
     *len = plain_len;
     if (codec == CODEC_RAW)
         return 0;
-    rc = reserve(s, head + bound, err);
+    rc = result_reserve(s, head + bound, err);
     if (rc == 0)
         rc = codec_pack(s->codec, codec, s->buf + head, bound, len, plain + head, part_len, 2, err);
     if (rc)
@@ -97,7 +97,7 @@ int result_unpack(struct result_scratch *s, const struct result_kind *kind, cons
     n = u32_at(msg, head - 4);
     if (n > plain_max || n % 2)
         return err_set(err, ERR_LIMIT, "planes of %zu bytes, at most %zu", n, plain_max);
-    rc = reserve(s, n, err);
+    rc = result_reserve(s, n, err);
     if (rc == 0)
         rc =
             codec_unpack(s->codec, (enum codec_kind)msg[2], s->buf, n, msg + head, len - head, err);

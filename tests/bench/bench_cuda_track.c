@@ -12,7 +12,7 @@
  * FOLDER:  the landmarks go there as files for peer_ceres.
  */
 #include "gpu/base/cuda_try.h"
-#include "gpu/track/monte_cuda.h"
+#include "gpu/track/landmark_search_cuda.h"
 #include "tests/bench/support_cuda.h"
 #include "tests/bench/support_landmarks.h"
 #include "tests/support/landmark_case.h"
@@ -21,7 +21,7 @@
 #include <string.h>
 #include <time.h>
 
-#define FRAMES MONTE_OBSERVATIONS
+#define FRAMES LANDMARK_SEARCH_OBSERVATIONS
 #define TIMES 41
 #define OPERATIONS 14.0
 
@@ -29,10 +29,10 @@
 struct rig {
     cudaStream_t stream;
     struct landmark_case c;
-    struct monte_landmark *start; /* pinned, as all that goes up or comes back */
-    struct monte_landmark *back;
-    struct monte_batch d;
-    struct monte_cuda *m;
+    struct landmark_search_landmark *start; /* pinned, as all that goes up or comes back */
+    struct landmark_search_landmark *back;
+    struct landmark_search_batch d;
+    struct landmark_search_cuda *m;
     cudaEvent_t begin, end;
 };
 
@@ -45,7 +45,7 @@ static double now_ms(void)
 
 static int up(struct rig *r, int all, struct err *err)
 {
-    const struct monte_batch *b = &r->c.b;
+    const struct landmark_search_batch *b = &r->c.b;
     int rc = 0;
     CU_TRY(cudaMemcpyAsync(r->d.landmark, r->start, (size_t)b->n_landmarks * sizeof *r->start,
                            cudaMemcpyHostToDevice, r->stream));
@@ -63,7 +63,7 @@ out:
 
 static int open_rig(struct rig *r, int n, struct err *err)
 {
-    struct monte_batch *b = &r->c.b;
+    struct landmark_search_batch *b = &r->c.b;
     size_t bytes = (size_t)n * sizeof *r->start;
     int rc = 0;
     landmark_case_open(&r->c, n, FRAMES, 0.5f, 0.02f);
@@ -77,7 +77,7 @@ static int open_rig(struct rig *r, int n, struct err *err)
     CU_TRY(cudaMalloc((void **)&r->d.camera, (size_t)b->n_cameras * sizeof *b->camera));
     CU_TRY(cudaEventCreate(&r->begin));
     CU_TRY(cudaEventCreate(&r->end));
-    rc = monte_cuda_open(&r->m, NULL, n, r->stream, err);
+    rc = landmark_search_cuda_open(&r->m, NULL, n, r->stream, err);
     if (rc == 0)
         rc = up(r, 1, err);
 out:
@@ -86,7 +86,7 @@ out:
 
 static void close_rig(struct rig *r)
 {
-    monte_cuda_free(&r->m);
+    landmark_search_cuda_free(&r->m);
     landmark_case_close(&r->c);
     (void)cudaFreeHost(r->start);
     (void)cudaFreeHost(r->back);
@@ -100,8 +100,8 @@ static void close_rig(struct rig *r)
 }
 
 /* Median milliseconds of a run by the device's clock, and by the host's with its copies. */
-static int time_runs(struct rig *r, const struct monte_params *p, double *device, double *host,
-                     struct err *err)
+static int time_runs(struct rig *r, const struct landmark_search_params *p, double *device,
+                     double *host, struct err *err)
 {
     double d[TIMES], h[TIMES];
     size_t bytes = (size_t)r->c.b.n_landmarks * sizeof *r->back;
@@ -114,7 +114,7 @@ static int time_runs(struct rig *r, const struct monte_params *p, double *device
         if (rc)
             goto out;
         CU_TRY(cudaEventRecord(r->begin, r->stream));
-        rc = monte_cuda_run(r->m, &r->d, p, r->stream, err);
+        rc = landmark_search_cuda_run(r->m, &r->d, p, r->stream, err);
         if (rc)
             goto out;
         CU_TRY(cudaEventRecord(r->end, r->stream));
@@ -124,7 +124,7 @@ static int time_runs(struct rig *r, const struct monte_params *p, double *device
         h[i] = now_ms();
         rc = up(r, 1, err);
         if (rc == 0)
-            rc = monte_cuda_run(r->m, &r->d, p, r->stream, err);
+            rc = landmark_search_cuda_run(r->m, &r->d, p, r->stream, err);
         if (rc)
             goto out;
         CU_TRY(cudaMemcpyAsync(r->back, r->d.landmark, bytes, cudaMemcpyDeviceToHost, r->stream));
@@ -138,9 +138,9 @@ out:
 }
 
 static int measure(struct rig *r, const struct support_cuda_card *card, const char *name,
-                   const struct monte_params *p, const char *folder, struct err *err)
+                   const struct landmark_search_params *p, const char *folder, struct err *err)
 {
-    const struct monte_batch *b = &r->c.b;
+    const struct landmark_search_batch *b = &r->c.b;
     double ms = 0, host = 0, residual = 0, tried, rate;
     double limit = card->multiprocessors * 128.0 * card->clock_ghz * 1e9 / OPERATIONS;
     char path[512];
@@ -169,11 +169,11 @@ int main(int argc, char **argv)
     const struct {
         const char *name;
         int n;
-        struct monte_params p;
-    } rows[] = {{"paper15", 15, monte_params_paper()},
-                {"paper1000", 1000, monte_params_paper()},
-                {"rounds15", 15, monte_params_default()},
-                {"rounds1000", 1000, monte_params_default()}};
+        struct landmark_search_params p;
+    } rows[] = {{"paper15", 15, landmark_search_params_paper()},
+                {"paper1000", 1000, landmark_search_params_paper()},
+                {"rounds15", 15, landmark_search_params_default()},
+                {"rounds1000", 1000, landmark_search_params_default()}};
     struct support_cuda_card card;
     cudaStream_t stream = NULL;
     struct err err = {0};

@@ -81,7 +81,7 @@ static int get_profile(struct net_dnnl *p, int repeats, struct profile *out, str
         out->n_conv++;
         out->conv_s += best * 1e-3;
     }
-    return st ? net_dnnl_prim_fail(err, NULL, "to run", st) : 0;
+    return st ? net_dnnl_emit_fail(err, NULL, "to run", st) : 0;
 }
 
 static void print_row(const char *name, int w, int h, const double ms[RUNS], double plan_ms,

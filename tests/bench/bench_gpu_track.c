@@ -26,14 +26,14 @@
 
 struct bench {
     struct track t;
-    struct monte_camera camera[FRAMES_MAX];
+    struct landmark_search_camera camera[FRAMES_MAX];
     double ms, live, born, length;
     uint32_t n_ended;
     struct {
         double prior, paper, rounds, lm;
         int n;
     } sum;
-    struct monte_camera ring[TRACK_KEPT];
+    struct landmark_search_camera ring[TRACK_KEPT];
     struct landmark_session s;
     float *noise;
     const char *file;
@@ -66,7 +66,7 @@ static void shrink(uint8_t *to, int w, int h, const struct support_frame *f)
         }
 }
 
-static double mean_residual(const struct monte_batch *b)
+static double mean_residual(const struct landmark_search_batch *b)
 {
     double sum = 0;
     for (int i = 0; i < b->n_landmarks; i++)
@@ -77,15 +77,15 @@ static double mean_residual(const struct monte_batch *b)
 /* 25 tracks x 15 frames, as in the paper's Figure 1. */
 static int paper(struct bench *b, uint32_t f, struct err *err)
 {
-    struct monte_landmark start[PAPER_POINTS], now[PAPER_POINTS];
-    struct monte_observation seen[PAPER_POINTS * PAPER_FRAMES];
-    struct monte_batch batch = {now, seen, b->camera, 0, 0, (int)f + 1};
-    struct monte_params params = monte_params_paper();
+    struct landmark_search_landmark start[PAPER_POINTS], now[PAPER_POINTS];
+    struct landmark_search_observation seen[PAPER_POINTS * PAPER_FRAMES];
+    struct landmark_search_batch batch = {now, seen, b->camera, 0, 0, (int)f + 1};
+    struct landmark_search_params params = landmark_search_params_paper();
     const struct track *t = &b->t;
     double prior = 0, lm = 0;
     for (uint32_t i = 0; i < (uint32_t)t->n_slots && batch.n_landmarks < PAPER_POINTS; i++) {
         uint32_t slot = i * 7919u % (uint32_t)t->n_slots;
-        struct monte_landmark *m = &start[batch.n_landmarks];
+        struct landmark_search_landmark *m = &start[batch.n_landmarks];
         double p[3];
         *m = b->s.landmark[slot];
         if (m->n < PAPER_FRAMES)
@@ -94,7 +94,7 @@ static int paper(struct bench *b, uint32_t f, struct err *err)
         m->n = PAPER_FRAMES;
         for (uint32_t k = 0; k < PAPER_FRAMES; k++) {
             const float *o = track_seen(t, slot, f - k);
-            seen[m->first + k] = (struct monte_observation){f - k, o[0], o[1]};
+            seen[m->first + k] = (struct landmark_search_observation){f - k, o[0], o[1]};
         }
         p[0] = m->p.x, p[1] = m->p.y, p[2] = m->p.z;
         m->residual_px = (float)landmark_case_residual(&batch, m, p);
@@ -112,11 +112,11 @@ static int paper(struct bench *b, uint32_t f, struct err *err)
     b->sum.prior += prior;
     b->sum.lm += lm;
     memcpy(now, start, sizeof now);
-    monte_cpu(&batch, b->noise, &params);
+    landmark_search_cpu(&batch, b->noise, &params);
     b->sum.paper += mean_residual(&batch);
     memcpy(now, start, sizeof now);
-    params = monte_params_default();
-    monte_cpu(&batch, b->noise, &params);
+    params = landmark_search_params_default();
+    landmark_search_cpu(&batch, b->noise, &params);
     b->sum.rounds += mean_residual(&batch);
     return b->file ? support_landmarks_write(b->file, &batch, start, err) : 0;
 }
@@ -194,8 +194,8 @@ int main(int argc, char **argv)
     arena = calloc(1, track_lay_out(&b.t, NULL, w, h));
     track_lay_out(&b.t, arena, w, h);
     b.before = calloc((size_t)b.t.n_slots, sizeof *b.before);
-    b.noise = malloc(MONTE_NOISE_BYTES);
-    monte_noise(b.noise);
+    b.noise = malloc(LANDMARK_SEARCH_NOISE_BYTES);
+    landmark_search_noise(b.noise);
     b.s =
         (struct landmark_session){&b.t,
                                   b.ring,

@@ -8,15 +8,16 @@
 #ifndef RECOND_BENCH_SUPPORT_LANDMARKS_H
 #define RECOND_BENCH_SUPPORT_LANDMARKS_H
 
-#include "gpu/track/monte.h"
+#include "gpu/track/landmark_search.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 /* In: b, optimised; start: where its landmarks began. Returns: 0; ERR_IO */
-MUST_CHECK int support_landmarks_write(const char *path, const struct monte_batch *b,
-                                       const struct monte_landmark *start, struct err *err);
+MUST_CHECK int support_landmarks_write(const char *path, const struct landmark_search_batch *b,
+                                       const struct landmark_search_landmark *start,
+                                       struct err *err);
 
 #ifdef __cplusplus
 }

@@ -141,7 +141,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check(rig.older == 5 || rig.older == 7);
         check(number != 7 || rig.older == 7);
         check(checkpoint_rig_has(&rig, rig.older == 5 ? 7 : 5, "") == foreign);
-        check(checkpoint_cut(rig.path, CHECKPOINT_RIG_ID, 7, checkpoint_rig_reads, NULL) == 0);
+        check(checkpoint_cut(rig.c, CHECKPOINT_RIG_ID, 7, NULL) == 0);
     }
     return 0;
 }

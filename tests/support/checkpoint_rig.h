@@ -24,6 +24,7 @@
 
 struct checkpoint_rig {
     char path[64], folder[128];
+    int sessions;
     struct checkpoint *c;
     sem_t done;
     int n_done, rc;
@@ -37,8 +38,9 @@ static inline uint32_t checkpoint_rig_tag(int part)
     return SECTION_TAG('T', '0' + part, ' ', ' ');
 }
 
-static inline unsigned checkpoint_rig_reads(uint32_t tag)
+static inline unsigned checkpoint_rig_reads(const void *ctx, uint32_t tag)
 {
+    (void)ctx;
     for (int i = 0; i < CHECKPOINT_RIG_PARTS; i++)
         if (tag == checkpoint_rig_tag(i))
             return 1;
@@ -56,10 +58,11 @@ static inline bool checkpoint_rig_open(struct checkpoint_rig *r)
     }
     snprintf(r->folder, sizeof(r->folder), "%s/sessions", r->path);
     mkdir(r->folder, 0700);
+    r->sessions = open(r->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     snprintf(r->folder, sizeof(r->folder), "%s/sessions/%s", r->path, CHECKPOINT_RIG_ID);
     mkdir(r->folder, 0700);
     sem_init(&r->done, 0, 0);
-    return checkpoint_start(&r->c, r->path, checkpoint_rig_reads, NULL) == 0;
+    return checkpoint_start(&r->c, r->sessions, checkpoint_rig_reads, NULL, NULL) == 0;
 }
 
 static inline void checkpoint_rig_close(struct checkpoint_rig *r)
@@ -67,6 +70,7 @@ static inline void checkpoint_rig_close(struct checkpoint_rig *r)
     char command[160];
 
     checkpoint_close(&r->c);
+    close(r->sessions);
     sem_destroy(&r->done);
     snprintf(command, sizeof(command), "rm -rf '%s'", r->path);
     if (system(command))
@@ -116,7 +120,7 @@ static inline void checkpoint_rig_fill(struct checkpoint_draft *d, uint64_t numb
 static inline int checkpoint_rig_load(const struct checkpoint_rig *r, struct checkpoint_state *s,
                                       uint64_t max)
 {
-    return checkpoint_load(s, r->path, CHECKPOINT_RIG_ID, max, checkpoint_rig_reads, NULL);
+    return checkpoint_load(s, r->c, CHECKPOINT_RIG_ID, max, NULL);
 }
 
 static inline bool checkpoint_rig_right(const struct checkpoint_state *state,

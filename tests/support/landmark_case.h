@@ -5,12 +5,12 @@
 #ifndef RECOND_TESTS_SUPPORT_LANDMARK_CASE_H
 #define RECOND_TESTS_SUPPORT_LANDMARK_CASE_H
 
-#include "gpu/track/monte_point.h"
+#include "gpu/track/landmark_search_point.h"
 
 #include <stdlib.h>
 
 struct landmark_case {
-    struct monte_batch b;
+    struct landmark_search_batch b;
     struct vec3 *truth;
     uint32_t seed;
 };
@@ -23,12 +23,12 @@ static inline float landmark_case_random(struct landmark_case *c)
 }
 
 /* A camera that walks sideways by 4 cm a frame, and turns towards what it passes. */
-static inline struct monte_camera landmark_case_camera(int k)
+static inline struct landmark_search_camera landmark_case_camera(int k)
 {
     float a = -0.01f * (float)k, s = sinf(a), co = cosf(a);
     struct rigid T_wc = {{co, 0, s, 0, 1, 0, -s, 0, co},
                          {0.04f * (float)k, 0.02f * sinf((float)k), 0.01f * (float)k}};
-    struct monte_camera c = {rigid_inverse(&T_wc), {220.0f, 221.0f, 127.5f, 95.5f}};
+    struct landmark_search_camera c = {rigid_inverse(&T_wc), {220.0f, 221.0f, 127.5f, 95.5f}};
     return c;
 }
 
@@ -37,9 +37,9 @@ static inline struct monte_camera landmark_case_camera(int k)
 static inline void landmark_case_open(struct landmark_case *c, int n, int n_frames, float noise_px,
                                       float off_m)
 {
-    struct monte_landmark *m = calloc((size_t)n, sizeof *m);
-    struct monte_camera *camera = calloc((size_t)n_frames, sizeof *camera);
-    struct monte_observation *o = calloc((size_t)(n * n_frames), sizeof *o);
+    struct landmark_search_landmark *m = calloc((size_t)n, sizeof *m);
+    struct landmark_search_camera *camera = calloc((size_t)n_frames, sizeof *camera);
+    struct landmark_search_observation *o = calloc((size_t)(n * n_frames), sizeof *o);
 
     *c = (struct landmark_case){{m, o, camera, n, n * n_frames, n_frames}, NULL, 1u};
     c->truth = calloc((size_t)n, sizeof *c->truth);
@@ -54,7 +54,7 @@ static inline void landmark_case_open(struct landmark_case *c, int n, int n_fram
         m[i].n = (uint32_t)n_frames;
         for (int k = 0; k < n_frames; k++) {
             struct vec3 q = rigid_apply(&camera[k].T_cw, p);
-            o[i * n_frames + k] = (struct monte_observation){
+            o[i * n_frames + k] = (struct landmark_search_observation){
                 (uint32_t)k,
                 camera[k].K.fx * q.x / q.z + camera[k].K.cx + noise_px * landmark_case_random(c),
                 camera[k].K.fy * q.y / q.z + camera[k].K.cy + noise_px * landmark_case_random(c)};
@@ -74,13 +74,14 @@ static inline void landmark_case_close(struct landmark_case *c)
 }
 
 /* Mean reprojection error at p, in double and straight from the pinhole equations. */
-static inline double landmark_case_residual(const struct monte_batch *b,
-                                            const struct monte_landmark *m, const double p[3])
+static inline double landmark_case_residual(const struct landmark_search_batch *b,
+                                            const struct landmark_search_landmark *m,
+                                            const double p[3])
 {
     double sum = 0;
     for (uint32_t k = 0; k < m->n; k++) {
-        const struct monte_observation *o = &b->observation[m->first + k];
-        const struct monte_camera *c = &b->camera[o->camera];
+        const struct landmark_search_observation *o = &b->observation[m->first + k];
+        const struct landmark_search_camera *c = &b->camera[o->camera];
         const float *r = c->T_cw.r, *t = c->T_cw.t;
         double x = r[0] * p[0] + r[1] * p[1] + r[2] * p[2] + t[0];
         double y = r[3] * p[0] + r[4] * p[1] + r[5] * p[2] + t[1];
@@ -91,9 +92,9 @@ static inline double landmark_case_residual(const struct monte_batch *b,
 }
 
 /* Normal equations of the squared errors at p. Returns their sum. */
-static inline double landmark_case_normal(const struct monte_batch *b,
-                                          const struct monte_landmark *m, const double p[3],
-                                          double A[3][3], double g[3])
+static inline double landmark_case_normal(const struct landmark_search_batch *b,
+                                          const struct landmark_search_landmark *m,
+                                          const double p[3], double A[3][3], double g[3])
 {
     double sum = 0;
     for (int i = 0; i < 3; i++) {
@@ -102,8 +103,8 @@ static inline double landmark_case_normal(const struct monte_batch *b,
             A[i][j] = 0;
     }
     for (uint32_t k = 0; k < m->n; k++) {
-        const struct monte_observation *o = &b->observation[m->first + k];
-        const struct monte_camera *c = &b->camera[o->camera];
+        const struct landmark_search_observation *o = &b->observation[m->first + k];
+        const struct landmark_search_camera *c = &b->camera[o->camera];
         const float *r = c->T_cw.r, *t = c->T_cw.t;
         double q[3], J[2][3], e[2];
         for (int i = 0; i < 3; i++)
@@ -132,8 +133,8 @@ static inline double landmark_case_det(double M[3][3])
 }
 
 /* Levenberg-Marquardt, 200 iterations at most, as the paper's judge. In/out: p. */
-static inline void landmark_case_lm(const struct monte_batch *b, const struct monte_landmark *m,
-                                    double p[3])
+static inline void landmark_case_lm(const struct landmark_search_batch *b,
+                                    const struct landmark_search_landmark *m, double p[3])
 {
     double A[3][3], g[3], mu = 1e-3, cost = landmark_case_normal(b, m, p, A, g);
     for (int n = 0; n < 200 && mu < 1e12; n++) {

@@ -2,7 +2,7 @@
 
 #include "gpu/base/cuda_try.h"
 #include "gpu/track/landmark_cuda.h"
-#include "gpu/track/monte_cuda.h"
+#include "gpu/track/landmark_search_cuda.h"
 #include "gpu/track/path_cuda.h"
 #include "gpu/track/track_cuda.h"
 
@@ -28,10 +28,11 @@ out:
     return rc;
 }
 
-static int run_monte(struct monte_batch *b, const struct monte_params *p, struct err *err)
+static int run_landmark_search(struct landmark_search_batch *b,
+                               const struct landmark_search_params *p, struct err *err)
 {
-    struct monte_batch d = *b;
-    struct monte_cuda *m = NULL;
+    struct landmark_search_batch d = *b;
+    struct landmark_search_cuda *m = NULL;
     void *piece[3] = {NULL, NULL, NULL};
     cudaStream_t stream = NULL;
     size_t bytes = (size_t)b->n_landmarks * sizeof *b->landmark;
@@ -46,19 +47,19 @@ static int run_monte(struct monte_batch *b, const struct monte_params *p, struct
     if (rc == 0)
         rc = copy_up(&piece[2], b->camera, (size_t)b->n_cameras * sizeof *b->camera, stream, err);
     if (rc == 0)
-        rc = monte_cuda_open(&m, NULL, b->n_landmarks, stream, err);
+        rc = landmark_search_cuda_open(&m, NULL, b->n_landmarks, stream, err);
     if (rc)
         goto out;
-    d.landmark = (struct monte_landmark *)piece[0];
-    d.observation = (const struct monte_observation *)piece[1];
-    d.camera = (const struct monte_camera *)piece[2];
-    rc = monte_cuda_run(m, &d, p, stream, err);
+    d.landmark = (struct landmark_search_landmark *)piece[0];
+    d.observation = (const struct landmark_search_observation *)piece[1];
+    d.camera = (const struct landmark_search_camera *)piece[2];
+    rc = landmark_search_cuda_run(m, &d, p, stream, err);
     if (rc)
         goto out;
     CU_TRY(cudaMemcpyAsync(b->landmark, d.landmark, bytes, cudaMemcpyDeviceToHost, stream));
     CU_TRY(cudaStreamSynchronize(stream));
 out:
-    monte_cuda_free(&m);
+    landmark_search_cuda_free(&m);
     for (int i = 0; i < 3; i++)
         (void)cudaFree(piece[i]);
     if (stream)
@@ -187,9 +188,9 @@ static int run_landmarks(const struct landmark_session *s, const uint8_t *arena,
     if (rc == 0)
         rc = copy_up(&piece[2], s->observation, observations, stream, err);
     d.track = (const struct track *)track.t;
-    d.camera = (const struct monte_camera *)piece[0];
-    d.landmark = (struct monte_landmark *)piece[1];
-    d.observation = (struct monte_observation *)piece[2];
+    d.camera = (const struct landmark_search_camera *)piece[0];
+    d.landmark = (struct landmark_search_landmark *)piece[1];
+    d.observation = (struct landmark_search_observation *)piece[2];
     if (rc == 0)
         rc = copy_up(&piece[3], &d, sizeof d, stream, err);
     if (rc == 0)
@@ -277,5 +278,5 @@ out:
     return rc;
 }
 
-static const struct track_rig_api api = {run_monte, run_tracks, run_landmarks, run_path};
+static const struct track_rig_api api = {run_landmark_search, run_tracks, run_landmarks, run_path};
 extern "C" const struct track_rig_api *track_rig_cuda = &api;

@@ -14,9 +14,10 @@ extern "C" {
 #endif
 
 struct track_rig_api {
-    /* monte_cpu() on the device: b lies in host memory. Waits. Returns: 0; ERR_UNSUPPORTED: no
-     * device; others */
-    int (*monte)(struct monte_batch *b, const struct monte_params *p, struct err *err);
+    /* landmark_search_cpu() on the device: b lies in host memory. Waits. Returns: 0;
+     * ERR_UNSUPPORTED: no device; others */
+    int (*landmark_search)(struct landmark_search_batch *b, const struct landmark_search_params *p,
+                           struct err *err);
     /* track_cpu() on the device for a batch of n sessions, 8 at most: t[i] lies in host memory,
      * laid out from arena[i]; a frame whose rgb is NULL leaves its place empty. Waits. */
     int (*tracks)(struct track *t, uint8_t *const *arena, const struct track_frame *f, int n,

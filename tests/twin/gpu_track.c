@@ -27,7 +27,8 @@ const struct track_rig_api *track_rig_cuda __attribute__((common));
  * same residual but for rounding. */
 static void spoil(struct landmark_case *c)
 {
-    struct monte_observation *o = (struct monte_observation *)(uintptr_t)c->b.observation;
+    struct landmark_search_observation *o =
+        (struct landmark_search_observation *)(uintptr_t)c->b.observation;
     c->b.landmark[1].n = 0;
     c->b.landmark[2].p.z = -3.0f;
     c->b.landmark[3].p.z = 0.3f;
@@ -37,25 +38,26 @@ static void spoil(struct landmark_case *c)
 
 static void landmarks_agree(void **state)
 {
-    const struct monte_params params[] = {
+    const struct landmark_search_params params[] = {
         {4096, 1, 2.0f, 0.5f, 1.0f},  {2048, 4, 4.0f, 0.5f, 100.0f},  {320, 16, 1e-3f, 0.5f, 10.0f},
         {576, 3, 2.0f, 0.4f, 100.0f}, {128, 14, 2.0f, 0.45f, 100.0f}, {64, 2, 1.0f, 0.5f, 1.0f}};
-    float *noise = malloc(MONTE_NOISE_BYTES);
+    float *noise = malloc(LANDMARK_SEARCH_NOISE_BYTES);
     (void)state;
-    monte_noise(noise);
+    landmark_search_noise(noise);
     for (size_t i = 0; i < sizeof params / sizeof *params; i++) {
         struct landmark_case c;
-        struct monte_landmark there[LANDMARKS];
-        struct monte_batch b;
+        struct landmark_search_landmark there[LANDMARKS];
+        struct landmark_search_batch b;
         struct err err = {0};
         int rc;
-        landmark_case_open(&c, LANDMARKS, i == 0 ? MONTE_OBSERVATIONS : 5 + (int)i, 0.5f, 0.05f);
+        landmark_case_open(&c, LANDMARKS, i == 0 ? LANDMARK_SEARCH_OBSERVATIONS : 5 + (int)i, 0.5f,
+                           0.05f);
         spoil(&c);
         memcpy(there, c.b.landmark, sizeof there);
         b = c.b;
         b.landmark = there;
-        assert_int_equal(monte_check(&b, &err), 0);
-        rc = track_rig_cuda ? track_rig_cuda->monte(&b, &params[i], &err)
+        assert_int_equal(landmark_search_check(&b, &err), 0);
+        rc = track_rig_cuda ? track_rig_cuda->landmark_search(&b, &params[i], &err)
                             : err_set(&err, ERR_UNSUPPORTED, "this build has no CUDA");
         if (rc)
             print_message("# %s\n", err.text);
@@ -65,7 +67,7 @@ static void landmarks_agree(void **state)
             skip();
         }
         assert_int_equal(rc, 0);
-        monte_cpu(&c.b, noise, &params[i]);
+        landmark_search_cpu(&c.b, noise, &params[i]);
         for (int k = 0; k < LANDMARKS; k++)
             assert_memory_equal(&there[k], &c.b.landmark[k], sizeof there[k]);
         assert_true(there[0].residual_px < there[0].prior_px);
@@ -129,7 +131,7 @@ static void compare_tracks(const struct track *a, const struct track *b)
 }
 
 /* What the tracks of both sides become by the given poses. Returns how many landmarks there are. */
-static uint32_t compare_landmarks(const struct side *s, const struct monte_camera *camera)
+static uint32_t compare_landmarks(const struct side *s, const struct landmark_search_camera *camera)
 {
     size_t n = (size_t)s->cpu.n_slots, seen = n * TRACK_KEPT;
     struct landmark_params p = {3, 10, 0.003f};
@@ -154,7 +156,7 @@ static uint32_t compare_landmarks(const struct side *s, const struct monte_camer
 
 static void tracks_agree(void **state)
 {
-    struct monte_camera camera[SIDES][TRACK_KEPT] = {0};
+    struct landmark_search_camera camera[SIDES][TRACK_KEPT] = {0};
     struct side s[SIDES];
     struct err err = {0};
     uint32_t kept = 0, landmarks = 0;
@@ -172,8 +174,8 @@ static void tracks_agree(void **state)
         struct track_frame f[SIDES];
         for (int i = 0; i < SIDES; i++) {
             views_case_draw(&s[i].scene, frame == 9 ? 20 : frame, 1.0f);
-            camera[i][s[i].cpu.n_frames % TRACK_KEPT] =
-                (struct monte_camera){rigid_inverse(&s[i].scene.frame.T_wc), s[i].scene.frame.K};
+            camera[i][s[i].cpu.n_frames % TRACK_KEPT] = (struct landmark_search_camera){
+                rigid_inverse(&s[i].scene.frame.T_wc), s[i].scene.frame.K};
             f[i] = (struct track_frame){s[i].scene.rgb, i == 1 && frame > 6 ? s[i].mask : NULL,
                                         i == 1 && frame == 5};
         }

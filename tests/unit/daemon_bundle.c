@@ -64,6 +64,7 @@ static void put_keyframes(struct rig *r, const char *id)
     struct session *s = registry_find(r->core->registry, id);
     struct loop_closure *p = session_work(s)->loops;
     static struct session_pose path[WALK];
+    struct section section;
     struct ties *t;
     struct err err = {0};
     uint8_t *bytes = malloc(ties_state_bytes(KEYWALK));
@@ -81,7 +82,8 @@ static void put_keyframes(struct rig *r, const char *id)
         key->world = 0;
     }
     assert_int_equal(ties_save(t, KEYWALK, bytes, ties_state_bytes(KEYWALK), &len, &err), 0);
-    assert_int_equal(loop_closure_load(s, bytes, len, &err), 0);
+    section = (struct section){.body = bytes, .len = len};
+    assert_int_equal(loop_closure_state.load(s, &section, &err), 0);
     ties_free(&t);
     free(bytes);
     session_unref(s);

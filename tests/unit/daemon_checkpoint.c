@@ -123,17 +123,15 @@ static void a_lost_future_goes(void **state)
     (void)state;
     assert_int_equal(checkpoint_rig_write(&rig, 100, small), 0);
     assert_int_equal(checkpoint_rig_write(&rig, 200, small), 0);
-    assert_int_equal(checkpoint_cut(rig.path, CHECKPOINT_RIG_ID, 150, checkpoint_rig_reads, NULL),
-                     0);
+    assert_int_equal(checkpoint_cut(rig.c, CHECKPOINT_RIG_ID, 150, NULL), 0);
     assert_loads(UINT64_MAX, 100, small, 0);
-    assert_int_equal(checkpoint_cut(rig.path, CHECKPOINT_RIG_ID, 150, checkpoint_rig_reads, NULL),
-                     0);
+    assert_int_equal(checkpoint_cut(rig.c, CHECKPOINT_RIG_ID, 150, NULL), 0);
     /* also without being asked to: what is written is the newest there is */
     assert_int_equal(checkpoint_rig_write(&rig, 50, large), 0);
     assert_int_equal(rig.older, 0);
     assert_loads(UINT64_MAX, 50, large, 0);
     assert_int_equal(load(&s, 49), ERR_NOT_FOUND);
-    assert_int_equal(checkpoint_cut(rig.path, "nobody", 1, checkpoint_rig_reads, NULL), 0);
+    assert_int_equal(checkpoint_cut(rig.c, "nobody", 1, NULL), 0);
 }
 
 static void names_never_become_paths(void **state)
@@ -145,10 +143,8 @@ static void names_never_become_paths(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
-        assert_int_equal(checkpoint_load(&s, rig.path, bad[i], 9, checkpoint_rig_reads, NULL),
-                         ERR_INPUT);
-        assert_int_equal(checkpoint_cut(rig.path, bad[i], 9, checkpoint_rig_reads, NULL),
-                         ERR_INPUT);
+        assert_int_equal(checkpoint_load(&s, rig.c, bad[i], 9, NULL), ERR_INPUT);
+        assert_int_equal(checkpoint_cut(rig.c, bad[i], 9, NULL), ERR_INPUT);
     }
     for (int i = 0; i < 2; i++) {
         d = checkpoint_rig_begin(&rig, small);
@@ -282,14 +278,15 @@ static void write_as(uint64_t number, uint32_t tag, unsigned version, unsigned f
 }
 
 /* What the other build reads: all that this one does, and MORE. */
-static unsigned reads_more(uint32_t tag)
+static unsigned reads_more(const void *ctx, uint32_t tag)
 {
-    return tag == MORE ? 1 : checkpoint_rig_reads(tag);
+    return tag == MORE ? 1 : checkpoint_rig_reads(ctx, tag);
 }
 
 static void an_unknown_optional_section_is_passed_over(void **state)
 {
     struct checkpoint_state s;
+    struct checkpoint *other;
     struct section more;
 
     (void)state;
@@ -298,16 +295,18 @@ static void an_unknown_optional_section_is_passed_over(void **state)
     assert_int_equal(checkpoint_rig_write(&rig, 6, small), 0);
     assert_int_equal(rig.older, 5);
     /* and the build that knows it has it */
-    assert_int_equal(checkpoint_load(&s, rig.path, CHECKPOINT_RIG_ID, 5, reads_more, NULL), 0);
+    assert_int_equal(checkpoint_start(&other, rig.sessions, reads_more, NULL, NULL), 0);
+    assert_int_equal(checkpoint_load(&s, other, CHECKPOINT_RIG_ID, 5, NULL), 0);
     assert_int_equal(section_find(&more, s.row, s.len, MORE), 1);
     assert_int_equal(more.len, 100);
     for (size_t k = 0; k < more.len; k++)
         assert_int_equal(more.body[k], checkpoint_rig_byte(5, 9, k));
     checkpoint_state_free(&s);
     /* one that lacks it is that build's, too */
-    assert_int_equal(checkpoint_load(&s, rig.path, CHECKPOINT_RIG_ID, 6, reads_more, NULL), 0);
+    assert_int_equal(checkpoint_load(&s, other, CHECKPOINT_RIG_ID, 6, NULL), 0);
     assert_int_equal(section_find(&more, s.row, s.len, MORE), 0);
     checkpoint_state_free(&s);
+    checkpoint_close(&other);
 }
 
 static void another_builds_is_not_damaged(void **state)
@@ -363,8 +362,7 @@ static void another_builds_is_set_aside_not_overwritten(void **state)
     (void)state;
     for (int i = 0; i < 3; i++) { /* up and down again and again */
         write_as(5, MORE, 1, 0);
-        assert_int_equal(
-            checkpoint_set_aside(rig.path, CHECKPOINT_RIG_ID, checkpoint_rig_reads, NULL), 0);
+        assert_int_equal(checkpoint_set_aside(rig.c, CHECKPOINT_RIG_ID, NULL), 0);
         assert_false(checkpoint_rig_has(&rig, 5, ""));
     }
     assert_true(checkpoint_rig_has(&rig, 5, ".aside"));
@@ -372,9 +370,9 @@ static void another_builds_is_set_aside_not_overwritten(void **state)
     assert_true(checkpoint_rig_has(&rig, 5, ".aside3"));
     assert_int_equal(checkpoint_rig_write(&rig, 5, small), 0);
     write_as(7, MORE, 1, 0); /* what an unsynced journal has lost goes, but for this one */
-    assert_int_equal(checkpoint_cut(rig.path, CHECKPOINT_RIG_ID, 6, checkpoint_rig_reads, NULL), 0);
+    assert_int_equal(checkpoint_cut(rig.c, CHECKPOINT_RIG_ID, 6, NULL), 0);
     assert_true(checkpoint_rig_has(&rig, 7, ".aside"));
-    assert_int_equal(checkpoint_cut(rig.path, CHECKPOINT_RIG_ID, 4, checkpoint_rig_reads, NULL), 0);
+    assert_int_equal(checkpoint_cut(rig.c, CHECKPOINT_RIG_ID, 4, NULL), 0);
     assert_int_equal(load(&s, 9), ERR_NOT_FOUND);
     assert_int_equal(s.foreign + (unsigned)s.skipped, 0);
     assert_true(checkpoint_rig_has(&rig, 7, ".aside") && checkpoint_rig_has(&rig, 5, ".aside2"));

@@ -162,6 +162,7 @@ static void a_death_changes_nothing(void **state)
         int rounds, checkpoint_frames;
     } deaths[] = {{0, 2}, {1, 2}, {5, 2}, {WAITING, 2}, {WAITING, 1}};
     struct session_info want = whole(), info;
+    struct config config;
     char id[API_ID_CAP];
     struct rig r;
 
@@ -170,8 +171,9 @@ static void a_death_changes_nothing(void **state)
         rounds_before_death = deaths[i].rounds;
         checkpoint_frames = deaths[i].checkpoint_frames;
         assert_true(WIFSIGNALED(in_a_child(close_and_be_killed, id)));
-        open_rig(&r, 2);
-        atomic_store(&fake_gpu_plan.waiting, WAITING);
+        store_config(&r, &config, 2, 0);
+        atomic_store(&fake_gpu_plan.waiting, WAITING); /* before rounds of the replay begin */
+        rig_open_with(&r, &config);
         wait_until_back(&r, id);
         info = rig_info(&r, id);
         assert_int_equal(info.state, SESSION_CLOSED); /* not before it is whole */

@@ -6,6 +6,8 @@
 #include "tests/support/store_rig.h"
 
 #include "daemon/work/object_search.h"
+#include "daemon/session/session_objects.h"
+#include "daemon/session/tracked_objects.h"
 #include "proto/geom/pose.h"
 #include "tests/support/shape_case.h"
 
@@ -220,6 +222,70 @@ static void an_unknown_size_is_not_charged_twice(void **state)
     rig_close(&rig);
 }
 
+/* What a session has no memory for is told apart from what no session can have. */
+static void too_many_tensors_are_said_to_be_so(void **state)
+{
+    struct session_options o = asked("tortoise", 2);
+    const struct enrolled *e;
+    struct session_info info;
+    struct err err = {0};
+    uint32_t n;
+    int retry;
+
+    (void)state;
+    open_real(1000);
+    enrol();
+    e = objects_get(rig.core->objects, "", "tortoise");
+    n = e->object.tensor[0].n;
+    e->object.tensor[0].n = UINT32_MAX;
+    assert_int_equal(core_ops.session_create(rig.core, &o, "", &info, &retry, &err), ERR_LIMIT);
+    assert_non_null(strstr(err.text, "too many tensors"));
+    e->object.tensor[0].n = n;
+    objects_put(e);
+    assert_int_equal(core_ops.session_create(rig.core, &o, "", &info, &retry, &err), 0);
+    rig_close(&rig);
+}
+
+/* A checkpoint has room for all that a session may know, and gives it back. */
+static void a_full_list_is_kept(void **state)
+{
+    static const struct control_object one = {
+        .id = 1, .object = "tortoise", .class_name = "animal", .pose = {[3] = 1}};
+    static struct tracked_objects all, again;
+    struct session_options o = asked("tortoise", 2);
+    struct section in = {.version = 1};
+    struct err err = {0};
+    char id[API_ID_CAP];
+    struct session *s;
+    uint8_t *buf;
+    size_t cap;
+
+    (void)state;
+    open_real(1000);
+    enrol();
+    rig_session(&rig, &o, id);
+    s = registry_find(rig.core->registry, id);
+    all.n = TRACKED_OBJECTS_MAX;
+    all.n_history = 1000;
+    all.last_id = 1;
+    for (int i = 0; i < TRACKED_OBJECTS_MAX; i++)
+        all.at[i] = one;
+    for (int i = 0; i < TRACKED_OBJECTS_HISTORY; i++)
+        all.history[i] = one;
+    session_set_objects(s, &all);
+    cap = object_search_state.bytes(s);
+    buf = malloc(cap);
+    in.body = buf;
+    if (object_search_state.save(s, buf, cap, &in.len, &err) ||
+        object_search_state.load(s, &in, &err))
+        fail_msg("%s", err.text);
+    assert_true(session_get_objects(s, &again));
+    assert_memory_equal(&again, &all, sizeof(all));
+    session_unref(s);
+    free(buf);
+    rig_close(&rig);
+}
+
 /* Feeds pictures [first, end). */
 static void feed_pictures(int first, int end)
 {
@@ -375,6 +441,9 @@ int main(void)
                                         remove_folder),
         cmocka_unit_test_setup_teardown(an_unknown_size_is_not_charged_twice, make_folder,
                                         remove_folder),
+        cmocka_unit_test_setup_teardown(too_many_tensors_are_said_to_be_so, make_folder,
+                                        remove_folder),
+        cmocka_unit_test_setup_teardown(a_full_list_is_kept, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(a_thing_is_found_and_lost, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(a_live_session_waits_for_none, make_folder, remove_folder),
     };

@@ -1,6 +1,8 @@
 /* What may go wrong beside a crash: frames that kill, lost devices, damage, other machines. */
 #include "tests/support/store_rig.h"
 
+#include "daemon/disk/suspect.h"
+
 #include "daemon/session/session_internal.h"
 
 /* ------------------------------------------------------------------------- poison */

@@ -152,7 +152,7 @@ static void three_sources_share_the_places(void **state)
         step_of(&l, 2, n_frames);
         step_of(&l, 3, n_frames++);
     }
-    assert_in_range(3 * n_frames, VIEWS_IDLE_FRAMES - 2, VIEWS_IDLE_FRAMES + 1);
+    assert_in_range(3 * n_frames, v->params.idle_frames - 2, v->params.idle_frames + 1);
     assert_int_equal(v->strand[1].source, 3);
     assert_int_equal(kept_of(v, 1), 1);
     line_close(&l);

@@ -408,6 +408,12 @@ static void a_session_goes_on_from_its_state(void **state)
     goes_on_from_its_state(GPU_CONSISTENCY_PATCH);
 }
 
+static void mirror(struct rigid *T)
+{
+    for (int i = 0; i < 3; i++)
+        T->r[3 * i] = -T->r[3 * i];
+}
+
 static void what_cannot_be_is_refused(void **state)
 {
     static struct pair_scene scene;
@@ -446,6 +452,8 @@ static void what_cannot_be_is_refused(void **state)
     REFUSED(scene.pair.eye[1].lens.k[0] = -1);
     REFUSED(scene.pair.eye[0].T_wc.t[2] = NAN);
     REFUSED(scene.pair.eye[1].T_wc.r[0] = 2);
+    REFUSED(mirror(&scene.pair.eye[1].T_wc));
+    REFUSED(scene.pair.eye[1].T_wc.t[2] = 2e6f);
     REFUSED(scene.pair.eye[0].T_wc.t[0] = scene.pair.eye[1].T_wc.t[0] = 1.01f);
     assert_non_null(strstr(err.text, "outside of the volume"));
     for (size_t i = 0; i < panorama_voxels(&good); i++)

@@ -106,7 +106,9 @@ static void windows_without_structure_are_none(void **state)
     const struct track_level l = {W, H, 0};
     (void)state;
     assert_true(m.det == 0.0);
-    assert_false(klt_is_corner(&m));
+    struct track t;
+    params_fill(&t.params, &track_params_stage, NULL, NULL);
+    assert_false(klt_is_corner(&t, &m));
     assert_int_equal(klt_step(&p, &m, &s, &d, &l), 0);
     assert_int_equal(p.is_found, 0);
 }
@@ -259,7 +261,7 @@ static void corners_are_balanced(void **state)
         used[cell] = 1;
         assert_int_equal(s->id, last + 1);
         last = s->id;
-        assert_true(r.t.response[(int)s->y * W + (int)s->x] >= CORNER_LEAST);
+        assert_true(r.t.response[(int)s->y * W + (int)s->x] >= r.t.params.corner_least);
     }
     assert_int_equal(last, r.t.n_new);
     free(used);

@@ -17,7 +17,7 @@ struct rig {
     struct track t;
     struct landmark_session s;
     struct landmark_case c;
-    struct monte_camera camera[TRACK_KEPT];
+    struct landmark_search_camera camera[TRACK_KEPT];
     uint8_t *arena;
 };
 
@@ -35,7 +35,7 @@ static void open_rig(struct rig *r, int n, int frames)
     for (int i = 0; i < n; i++) {
         r->t.slot[i].id = (uint32_t)i + 1;
         for (int k = 0; k < frames; k++) {
-            const struct monte_observation *o = &r->c.b.observation[i * frames + k];
+            const struct landmark_search_observation *o = &r->c.b.observation[i * frames + k];
             float *seen = r->t.seen + 2 * ((size_t)(k % TRACK_KEPT) * slots + (size_t)i);
             seen[0] = o->x;
             seen[1] = o->y;
@@ -67,7 +67,7 @@ static float distance(struct vec3 a, struct vec3 b)
  * at 30. */
 static void two_rays_by_hand(void **state)
 {
-    struct monte_camera a = {rigid_identity(), {100, 100, 50, 50}}, b = a;
+    struct landmark_search_camera a = {rigid_identity(), {100, 100, 50, 50}}, b = a;
     const float left[2] = {70, 50}, right[2] = {30, 50};
     struct landmark_sum s = {{0}, {0}};
     struct vec3 p = {0, 0, 0};
@@ -91,24 +91,24 @@ static void two_rays_by_hand(void **state)
 static void landmarks_come_to_their_places(void **state)
 {
     struct landmark_params p = landmark_params_default();
-    struct monte_params mp = monte_params_default();
-    float *noise = malloc(MONTE_NOISE_BYTES);
-    struct monte_batch b;
+    struct landmark_search_params mp = landmark_search_params_default();
+    float *noise = malloc(LANDMARK_SEARCH_NOISE_BYTES);
+    struct landmark_search_batch b;
     struct err err;
     struct rig r;
     (void)state;
     open_rig(&r, 40, 75);
-    monte_noise(noise);
+    landmark_search_noise(noise);
     r.t.slot[3].id = 0;
     r.t.slot[4].born = 72; /* three observations */
     r.t.slot[5].born = 70; /* five */
     assert_int_equal(landmark_cpu(&r.s, &p), 38);
-    b = (struct monte_batch){r.s.landmark, r.s.observation,          r.camera,
-                             r.t.n_slots,  r.t.n_slots * TRACK_KEPT, TRACK_KEPT};
-    assert_int_equal(monte_check(&b, &err), 0);
-    monte_cpu(&b, noise, &mp);
+    b = (struct landmark_search_batch){r.s.landmark, r.s.observation,          r.camera,
+                                       r.t.n_slots,  r.t.n_slots * TRACK_KEPT, TRACK_KEPT};
+    assert_int_equal(landmark_search_check(&b, &err), 0);
+    landmark_search_cpu(&b, noise, &mp);
     for (int i = 0; i < r.t.n_slots; i++) {
-        const struct monte_landmark *m = &r.s.landmark[i];
+        const struct landmark_search_landmark *m = &r.s.landmark[i];
         uint32_t n = i > 39 || i == 3 || i == 4 ? 0 : i == 5 ? 5 : TRACK_KEPT;
         assert_int_equal(m->n, n);
         if (n == 0) {

@@ -135,20 +135,22 @@ static void elements_have_their_place(void **state)
 static void depths_of_edges_do_not_count(void **state)
 {
     float depth[25];
+    struct path p;
     (void)state;
+    params_fill(&p.params, &track_params_stage, NULL, NULL);
     for (int i = 0; i < 25; i++)
         depth[i] = 2.0f;
-    assert_float_equal(path_depth(depth, 5, 5, 2.2f, 1.8f), 0.693147f, 1e-6f);
-    assert_true(path_depth(depth, 5, 5, 0.4f, 2) == PATH_NO_DEPTH);
+    assert_float_equal(path_depth(&p, depth, 5, 5, 2.2f, 1.8f), 0.693147f, 1e-6f);
+    assert_true(path_depth(&p, depth, 5, 5, 0.4f, 2) == PATH_NO_DEPTH);
     for (int at = 6; at <= 8; at++)
         for (int k = 0; k < 5; k++) {
             static const float bad[] = {0, NAN, INFINITY, -1, 3};
             depth[at] = bad[k];
-            assert_true(path_depth(depth, 5, 5, 2, 2) == PATH_NO_DEPTH);
+            assert_true(path_depth(&p, depth, 5, 5, 2, 2) == PATH_NO_DEPTH);
             depth[at] = 2.0f;
         }
     depth[12] = NAN;
-    assert_true(path_depth(depth, 5, 5, 2, 2) == PATH_NO_DEPTH);
+    assert_true(path_depth(&p, depth, 5, 5, 2, 2) == PATH_NO_DEPTH);
 }
 
 /* A walk of 2.8 m whose depths are 10 % too large and bent by 10 %: its scale is theirs. */
@@ -197,9 +199,10 @@ static void a_scale_by_hand(void **state)
     struct path p = {.n_kept = 2, .order = {1, 0}};
     struct path_told told;
     (void)state;
-    assert_float_equal(path_sigma(6.0), 0.12f / sqrtf(3.64f), 1e-7f); /* 3 + 0.64 depths */
-    assert_float_equal(path_sigma(0.0), 0.15f, 1e-7f);
-    assert_true(path_sigma(1e9) > 0.12f / 2.577f && path_sigma(1e3) < path_sigma(1e2));
+    params_fill(&p.params, &track_params_stage, NULL, NULL);
+    assert_float_equal(path_sigma(&p, 6.0), 0.12f / sqrtf(3.64f), 1e-7f); /* 3 + 0.64 depths */
+    assert_float_equal(path_sigma(&p, 0.0), 0.15f, 1e-7f);
+    assert_true(path_sigma(&p, 1e9) > 0.12f / 2.577f && path_sigma(&p, 1e3) < path_sigma(&p, 1e2));
     p.keyframe[0].bias = log(1.25);
     p.keyframe[1].bias = -3;
     p.bias = 0.5;

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "gpu/views/field_point.h"
-#include "gpu/views/tell_point.h"
+#include "gpu/views/pose_check_point.h"
 #include "proto/crc32c.h"
 #include "tests/support/views_case.h"
 
@@ -36,7 +36,7 @@ struct score {
     double single, final, measured, frame_single, frame;
     uint32_t n, n_measured, n_frame, refined;
     uint32_t n_left, n_alone; /* pixels of frames that are not fused; that nothing is known of */
-    float length, lie;        /* (V21), at the end */
+    float length, stretch;    /* (V21), at the end */
     uint32_t crc;             /* of all that frames and final views say */
 };
 
@@ -146,12 +146,12 @@ static void run(struct score *s, enum wrong wrong)
         draw_cpu(&v);
         field_cpu(&v, &c.frame);
         s->crc = sum_up(s->crc, &v);
-        if ((wrong != LONG || v.plan.lie != 0.0f) && /* until then it is not known */
+        if ((wrong != LONG || v.plan.stretch != 0.0f) && /* until then it is not known */
             (wrong != STOPS || v.anchor[0].n_frozen > 0))
             add(s, &v, truth, single, i);
     }
     s->length = v.length[0].mean;
-    s->lie = v.plan.lie;
+    s->stretch = v.plan.stretch;
     views_case_close(&c);
     free(arena);
     free(band);
@@ -176,7 +176,7 @@ static void test_right(void **state)
     assert_true(s.measured < 0.006 * s.n_measured);
     /* the network's scale of 1.2 is the measurements' to mend; frames that keyframes carry leave
      * what none of them measured to final views */
-    assert_true(fabsf(s.length + log2f(NET_SCALE)) < 0.1f && s.lie == 0.0f);
+    assert_true(fabsf(s.length + log2f(NET_SCALE)) < 0.1f && s.stretch == 0.0f);
     assert_true(s.n_left > s.n_frame / 20 && s.n_alone > 0);
 }
 
@@ -248,7 +248,7 @@ static void test_long(void **state)
     (void)state;
     run(&s, LONG);
     assert_true(fabsf(s.length - log2f(LONGER / NET_SCALE)) < 0.1f &&
-                fabsf(s.lie - s.length) < 0.05f);
+                fabsf(s.stretch - s.length) < 0.05f);
     assert_true(s.n > 0 && s.n_measured > s.n / 4);
     assert_true(s.final < 1.1 * s.single); /* 4 times by the poses as they are given */
     /* single-view depth errs by its scale here, of which 2 % are a tenth of its error */
@@ -263,60 +263,70 @@ static void test_lies(void **state)
                                        {0.4f, 0.4f}, {0.6f, 0.6f}, {0.763f, 0.3815f},
                                        {0.85f, 0},   {2, 0}};
 
+    struct views_params p;
+
     (void)state;
+    params_fill(&p, &views_params_stage, NULL, NULL);
     for (size_t i = 0; i < sizeof by_hand / sizeof *by_hand; i++) {
         struct views_length l = {by_hand[i][0], 8};
-        assert_true(fabsf(plan_lie(&l) - by_hand[i][1]) < 1e-5f);
+        assert_true(fabsf(plan_stretch(&p, &l) - by_hand[i][1]) < 1e-5f);
         l.mean = -l.mean;
-        assert_true(fabsf(plan_lie(&l) + by_hand[i][1]) < 1e-5f);
+        assert_true(fabsf(plan_stretch(&p, &l) + by_hand[i][1]) < 1e-5f);
         l.n = 7;
-        assert_true(plan_lie(&l) == 0.0f);
+        assert_true(plan_stretch(&p, &l) == 0.0f);
     }
+}
+
+static struct views views_of(uint32_t n_pixels)
+{
+    struct views v;
+
+    memset(&v, 0, sizeof v);
+    params_fill(&v.params, &views_params_stage, NULL, NULL);
+    v.n_pixels = n_pixels;
+    return v;
 }
 
 /* (V21) The mean of the first 64 values, then each counts a 64th; 0 says nothing. */
 static void test_length(void **state)
 {
     struct views_frame f = {.source = 5};
-    struct views v;
+    struct views v = views_of(0);
 
     (void)state;
-    memset(&v, 0, sizeof v);
     plan_begin(&v, &f);
-    tell_length(&v, 0.0f);
+    pose_check_length(&v, 0.0f);
     assert_int_equal(v.length[0].n, 0);
-    tell_length(&v, 0.75f);
-    tell_length(&v, 0.0f);
-    tell_length(&v, 0.25f);
+    pose_check_length(&v, 0.75f);
+    pose_check_length(&v, 0.0f);
+    pose_check_length(&v, 0.25f);
     assert_true(v.length[0].mean == 0.5f && v.length[0].n == 2);
     v.length[0].n = 64;
     plan_begin(&v, &f);
-    assert_true(v.plan.lie == 0.5f);
-    tell_length(&v, -0.14f);
+    assert_true(v.plan.stretch == 0.5f);
+    pose_check_length(&v, -0.14f);
     assert_true(fabsf(v.length[0].mean - 0.49f) < 1e-6f && v.length[0].n == 64);
     f.submap = 1; /* another world */
     plan_begin(&v, &f);
-    assert_true(v.plan.lie == 0.0f && v.length[0].mean == 0.0f && v.length[0].n == 0);
+    assert_true(v.plan.stretch == 0.0f && v.length[0].mean == 0.0f && v.length[0].n == 0);
 }
 
 /* (V7) A keyframe is used if one measurement in three is confirmed; one in six says that poses are
  * in order (V16). Both ask for one pixel in fifty. */
 static void test_sound(void **state)
 {
-    struct views v;
+    struct views v = views_of(5000);
 
     (void)state;
-    memset(&v, 0, sizeof v);
-    v.n_pixels = 5000;
     v.kept[1].n_measured = 300;
     v.kept[1].n_confirmed = 100;
     assert_true(views_is_sound(&v, 1));
     v.kept[1].n_measured = 301;
     assert_false(views_is_sound(&v, 1));
     v.kept[1].n_measured = 600;
-    assert_true(views_confirms(&v, 1, TELL_LEAST_OF));
+    assert_true(views_confirms(&v, 1, v.params.pose_check_least_of));
     v.kept[1].n_measured = 601;
-    assert_false(views_confirms(&v, 1, TELL_LEAST_OF));
+    assert_false(views_confirms(&v, 1, v.params.pose_check_least_of));
     v.kept[1].n_measured = v.kept[1].n_confirmed = 99;
     assert_false(views_is_sound(&v, 1));
 }
@@ -342,14 +352,18 @@ static void test_odometry(void **state)
 static void test_sigma(void **state)
 {
     uint32_t bins[VIEWS_BINS] = {0};
+    struct views v = views_of(768);
+
     (void)state;
-    assert_true(field_sigma(bins, 768) == 0.0f);
+    assert_true(field_sigma(&v, bins) == 0.0f);
     for (int i = 0; i < 4; i++)
         bins[100 + 8 * i] = 16;
-    assert_float_equal(field_sigma(bins, 768), 0.7413f / 4, 1e-6f);
-    assert_float_equal(field_sigma(bins, 4 * 768), 0.7413f / 2, 1e-6f);
+    assert_float_equal(field_sigma(&v, bins), 0.7413f / 4, 1e-6f);
+    v.n_pixels = 4 * 768;
+    assert_float_equal(field_sigma(&v, bins), 0.7413f / 2, 1e-6f);
     bins[100] = bins[116] = bins[124] = 0; /* all in one: a bin is as fine as it gets */
-    assert_float_equal(field_sigma(bins, 192), 0.7413f / 64, 1e-6f);
+    v.n_pixels = 192;
+    assert_float_equal(field_sigma(&v, bins), 0.7413f / 64, 1e-6f);
 }
 
 static void test_numbers(void **state)

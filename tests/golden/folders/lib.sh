@@ -4,7 +4,8 @@
 #   unpack NAME DIR             DIR/journal, DIR/networks, DIR/next/SESSION of an archive; times of the files as packed
 #   bring_back DIR [FLAG...]    starts recond over them; DIR/recovered: what it tells of its sessions
 #   go_on DIR                   a frame more for each session that takes some; DIR/fed: what it tells afterwards
-#   judge NAME DIR WHEN         is DIR/WHEN (recovered, fed) what NAME/expect.json says?
+#   stop DIR                    ends it; DIR/saved: the sections of the checkpoints that are left
+#   judge NAME DIR WHEN         is DIR/WHEN (recovered, fed, saved) what NAME/expect.json says?
 #
 # shellcheck shell=bash source=/dev/null
 . "${ROOT:-$(dirname "${BASH_SOURCE[0]}")/../../..}/tests/e2e/lib.sh"
@@ -28,6 +29,11 @@ go_on() {
     for file in "$1"/next/*; do feed next "$URL" "${file##*/}" "$file" || status=1; done
     feed tell "$URL" "$1/journal" >"$1/fed"
     return "$status"
+}
+
+stop() {
+    stop_recond
+    feed sections "$1/journal" >"$1/saved"
 }
 
 judge() { feed judge "$FOLDERS/$1/expect.json" "$3" "$2/$3"; }

@@ -1,5 +1,5 @@
 /*
- * monte_cuda.cu - landmarks in parallel, and the places of each
+ * landmark_search_cuda.cu - landmarks in parallel, and the places of each
  *
  * Many places a round: two kernels in turn. step_kernel moves each landmark and makes its rows,
  * try_kernel tries places and leaves the smallest claim. Few: rounds_kernel does all rounds of a
@@ -10,8 +10,8 @@
  * claims are the CPU's, bit for bit.
  */
 #include "gpu/base/cuda_try.h"
-#include "gpu/track/monte_cuda.h"
-#include "gpu/track/monte_point.h"
+#include "gpu/track/landmark_search_cuda.h"
+#include "gpu/track/landmark_search_point.h"
 
 #include <stdlib.h>
 
@@ -26,27 +26,27 @@
 
 /* How far the fast residual of a place in the cube may be from the right one: pixels, infinite if
  * the cube comes near to a camera, and a share of the residual. */
-struct monte_bound {
+struct landmark_search_bound {
     float slack, share;
 };
 
-struct monte_cuda {
+struct landmark_search_cuda {
     struct memory_cuda *memory;
     int landmarks_max;
     float *noise;
-    struct monte_state *state;
-    struct monte_row *row; /* [landmarks_max][MONTE_OBSERVATIONS] */
-    struct monte_bound *bound;
+    struct landmark_search_state *state;
+    struct landmark_search_row *row; /* [landmarks_max][LANDMARK_SEARCH_OBSERVATIONS] */
+    struct landmark_search_bound *bound;
     void *piece;
 };
 
-struct monte_args {
-    struct monte_batch b;
-    struct monte_params p;
+struct landmark_search_args {
+    struct landmark_search_batch b;
+    struct landmark_search_params p;
     const float *noise;
-    struct monte_state *state;
-    struct monte_row *row;
-    struct monte_bound *bound;
+    struct landmark_search_state *state;
+    struct landmark_search_row *row;
+    struct landmark_search_bound *bound;
 };
 
 /* ------------------------------------------------------------------------- a step */
@@ -56,55 +56,56 @@ struct step_shared {
     float error[STEP_THREADS], unit[STEP_THREADS], depth[STEP_THREADS];
     float size[STEP_THREADS], low[STEP_THREADS], slope[STEP_THREADS];
     struct vec3 ray[STEP_THREADS];
-    struct monte_state st;
+    struct landmark_search_state st;
 };
 
 /* Sum of errors at one place, in the order of the observations. Every thread calls it; the first
  * one's answer counts. */
-static __device__ float step_residual(struct step_shared *sh, const struct monte_args *a,
-                                      const struct monte_landmark *m, struct vec3 place)
+static __device__ float step_residual(struct step_shared *sh, const struct landmark_search_args *a,
+                                      const struct landmark_search_landmark *m, struct vec3 place)
 {
-    const struct monte_box none = {{0.0f, 0.0f, 0.0f}, 0.0f, 0.0f};
+    const struct landmark_search_box none = {{0.0f, 0.0f, 0.0f}, 0.0f, 0.0f};
     uint32_t k = threadIdx.x;
     float sum = 0.0f, nearest = INFINITY;
 
     if (k < m->n) {
-        const struct monte_observation *o = &a->b.observation[m->first + k];
-        struct monte_row r = monte_row_make(&a->b.camera[o->camera], o, place, &none);
+        const struct landmark_search_observation *o = &a->b.observation[m->first + k];
+        struct landmark_search_row r =
+            landmark_search_row_make(&a->b.camera[o->camera], o, place, &none);
         sh->depth[k] = INFINITY;
-        sh->error[k] = monte_error(&r, 0.0f, 0.0f, 0.0f, &sh->depth[k]);
+        sh->error[k] = landmark_search_error(&r, 0.0f, 0.0f, 0.0f, &sh->depth[k]);
     }
     __syncthreads();
     for (uint32_t i = 0; k == 0 && i < m->n; i++) {
         sum += sh->error[i];
         nearest = sh->depth[i] < nearest ? sh->depth[i] : nearest;
     }
-    return nearest > MONTE_NEAR_M && sum < INFINITY ? sum : INFINITY;
+    return nearest > LANDMARK_SEARCH_NEAR_M && sum < INFINITY ? sum : INFINITY;
 }
 
 /* (T2) The first box. Every thread calls it; the first one fills sh->st. */
-static __device__ void step_begin(struct step_shared *sh, const struct monte_args *a,
-                                  const struct monte_landmark *m, float residual)
+static __device__ void step_begin(struct step_shared *sh, const struct landmark_search_args *a,
+                                  const struct landmark_search_landmark *m, float residual)
 {
-    const struct monte_box unit = {{0.0f, 0.0f, 0.0f}, 1.0f, 0.0f};
+    const struct landmark_search_box unit = {{0.0f, 0.0f, 0.0f}, 1.0f, 0.0f};
     uint32_t k = threadIdx.x;
     struct vec3 sum = {0.0f, 0.0f, 0.0f};
-    struct monte_row r = {};
+    struct landmark_search_row r = {};
     float unit_sum = 0.0f, slope_sum = 0.0f;
 
     if (k < m->n) {
-        const struct monte_observation *o = &a->b.observation[m->first + k];
-        const struct monte_camera *c = &a->b.camera[o->camera];
-        r = monte_row_make(c, o, m->p, &unit);
-        sh->unit[k] = monte_unit_m(&r, c);
-        sh->ray[k] = monte_ray(c, m->p);
+        const struct landmark_search_observation *o = &a->b.observation[m->first + k];
+        const struct landmark_search_camera *c = &a->b.camera[o->camera];
+        r = landmark_search_row_make(c, o, m->p, &unit);
+        sh->unit[k] = landmark_search_unit_m(&r, c);
+        sh->ray[k] = landmark_search_ray(c, m->p);
     }
     __syncthreads();
     for (uint32_t i = 0; i < m->n; i++) /* every thread: each needs it */
         sum = vec3_make(sum.x + sh->ray[i].x, sum.y + sh->ray[i].y, sum.z + sh->ray[i].z);
-    sum = monte_mean_ray(sum);
+    sum = landmark_search_mean_ray(sum);
     if (k < m->n)
-        sh->slope[k] = monte_slope(&r, sum);
+        sh->slope[k] = landmark_search_slope(&r, sum);
     __syncthreads();
     if (k)
         return;
@@ -115,7 +116,7 @@ static __device__ void step_begin(struct step_shared *sh, const struct monte_arg
     sh->st.p = m->p;
     sh->st.n = m->n;
     sh->st.box.ray = sum;
-    monte_begin(&sh->st, residual, unit_sum, slope_sum, &a->p);
+    landmark_search_begin(&sh->st, residual, unit_sum, slope_sum, &a->p);
 }
 
 static __device__ float step_size(const float c[4])
@@ -124,17 +125,18 @@ static __device__ float step_size(const float c[4])
 }
 
 /* Rows of the next round, and the bound of MATH.md (T5). Every thread calls it. */
-static __device__ void step_rows(struct step_shared *sh, const struct monte_args *a,
-                                 const struct monte_landmark *m, struct monte_row *row,
-                                 struct monte_bound *out)
+static __device__ void step_rows(struct step_shared *sh, const struct landmark_search_args *a,
+                                 const struct landmark_search_landmark *m,
+                                 struct landmark_search_row *row, struct landmark_search_bound *out)
 {
     uint32_t k = threadIdx.x, n = m->n;
-    struct monte_bound bound = {INFINITY, (float)(2 * n + 64) * ROUNDING};
+    struct landmark_search_bound bound = {INFINITY, (float)(2 * n + 64) * ROUNDING};
     float low = INFINITY, size = 0.0f;
 
     if (k < n) {
-        const struct monte_observation *o = &a->b.observation[m->first + k];
-        struct monte_row r = monte_row_make(&a->b.camera[o->camera], o, sh->st.p, &sh->st.box);
+        const struct landmark_search_observation *o = &a->b.observation[m->first + k];
+        struct landmark_search_row r =
+            landmark_search_row_make(&a->b.camera[o->camera], o, sh->st.p, &sh->st.box);
         float high = step_size(r.w), least = 2.0f * r.w[3] - high;
         row[k] = r;
         sh->size[k] = step_size(r.x) + step_size(r.y);
@@ -147,7 +149,7 @@ static __device__ void step_rows(struct step_shared *sh, const struct monte_args
         low = sh->low[i] < low ? sh->low[i] : low;
         size += sh->size[i];
     }
-    if (low > 2.0f * MONTE_NEAR_M)
+    if (low > 2.0f * LANDMARK_SEARCH_NEAR_M)
         bound.slack = 8.0f * ROUNDING * size / low + 1e-9f;
     *out = bound;
 }
@@ -157,31 +159,31 @@ static __device__ void step_rows(struct step_shared *sh, const struct monte_args
  * Reads:   the landmark's state and the claim that the round left; round 0: the landmark
  * Writes:  its next state, rows and bound; the landmark as it stands
  */
-static __global__ void step_kernel(struct monte_args a, int round)
+static __global__ void step_kernel(struct landmark_search_args a, int round)
 {
     __shared__ struct step_shared sh;
-    struct monte_landmark *m = &a.b.landmark[blockIdx.x];
-    struct monte_state *at = &a.state[blockIdx.x];
-    uint32_t j = round ? (uint32_t)at->claim % MONTE_HYPOTHESES : 0;
+    struct landmark_search_landmark *m = &a.b.landmark[blockIdx.x];
+    struct landmark_search_state *at = &a.state[blockIdx.x];
+    uint32_t j = round ? (uint32_t)at->claim % LANDMARK_SEARCH_HYPOTHESES : 0;
     struct vec3 place = m->p;
     float residual;
 
     if (round && !(at->box.s > 0.0f))
         return;
     if (round)
-        place = monte_place(at, a.noise, j);
+        place = landmark_search_place(at, a.noise, j);
     residual = step_residual(&sh, &a, m, place);
     if (!round)
         step_begin(&sh, &a, m, residual);
     if (threadIdx.x == 0 && round) {
         sh.st = *at;
-        monte_take(&sh.st, place, residual, monte_edge(a.noise, j), a.p.shrink);
+        landmark_search_take(&sh.st, place, residual, landmark_search_edge(a.noise, j), a.p.shrink);
     }
     if (threadIdx.x == 0 && !round)
         m->prior_px = m->n ? residual / (float)m->n : INFINITY;
     __syncthreads();
     if (sh.st.box.s > 0.0f)
-        step_rows(&sh, &a, m, a.row + (size_t)blockIdx.x * MONTE_OBSERVATIONS,
+        step_rows(&sh, &a, m, a.row + (size_t)blockIdx.x * LANDMARK_SEARCH_OBSERVATIONS,
                   &a.bound[blockIdx.x]);
     if (threadIdx.x == 0) {
         *at = sh.st;
@@ -221,13 +223,14 @@ static __device__ void try_fast(struct try_places<PER> *t, const float4 *row, ui
 }
 
 /* The claim of one place as the CPU has it. */
-static __device__ uint64_t try_exact(const struct monte_row *row, uint32_t n, float x, float y,
-                                     float z, uint32_t j)
+static __device__ uint64_t try_exact(const struct landmark_search_row *row, uint32_t n, float x,
+                                     float y, float z, uint32_t j)
 {
     float sum = 0.0f, nearest = INFINITY;
     for (uint32_t k = 0; k < n; k++)
-        sum += monte_error(&row[k], x, y, z, &nearest);
-    return nearest > MONTE_NEAR_M && sum < INFINITY ? monte_claim(sum, j) : MONTE_NO_CLAIM;
+        sum += landmark_search_error(&row[k], x, y, z, &nearest);
+    return nearest > LANDMARK_SEARCH_NEAR_M && sum < INFINITY ? landmark_search_claim(sum, j)
+                                                              : LANDMARK_SEARCH_NO_CLAIM;
 }
 
 /* The smallest of what all threads of the block bring, none of it negative. */
@@ -248,11 +251,12 @@ static __device__ float try_least(float v, uint32_t *shared)
 
 /* Up to which fast residual a place may be the winner: its block's smallest is one, and so is what
  * other blocks have found. */
-static __device__ float try_limit(const struct monte_bound *b, float least, uint64_t found)
+static __device__ float try_limit(const struct landmark_search_bound *b, float least,
+                                  uint64_t found)
 {
     float limit = least + 2.0f * (b->slack + b->share * least);
     float best = __uint_as_float((uint32_t)(found >> 32));
-    if (found != MONTE_NO_CLAIM && best + b->slack + b->share * best < limit)
+    if (found != LANDMARK_SEARCH_NO_CLAIM && best + b->slack + b->share * best < limit)
         limit = best + b->slack + b->share * best;
     return limit * (1.0f + 8.0f * ROUNDING);
 }
@@ -260,20 +264,20 @@ static __device__ float try_limit(const struct monte_bound *b, float least, uint
 /* Places from number `base` on, PER a thread. Every thread calls it. In/out: *claim, shared by all
  * that try places of the landmark. */
 template <int PER>
-static __device__ void try_all(const struct monte_args *a, const float4 *rows, uint32_t n,
-                               const struct monte_bound *bound, uint32_t base, uint64_t *claim,
-                               uint32_t *least_of)
+static __device__ void try_all(const struct landmark_search_args *a, const float4 *rows, uint32_t n,
+                               const struct landmark_search_bound *bound, uint32_t base,
+                               uint64_t *claim, uint32_t *least_of)
 {
-    const struct monte_row *row = (const struct monte_row *)rows;
+    const struct landmark_search_row *row = (const struct landmark_search_row *)rows;
     struct try_places<PER> t;
     float least = INFINITY, limit;
 
     t.first = base + threadIdx.x;
     for (int i = 0; i < PER; i++) {
-        uint32_t j = (t.first + (uint32_t)i * blockDim.x) % MONTE_HYPOTHESES;
+        uint32_t j = (t.first + (uint32_t)i * blockDim.x) % LANDMARK_SEARCH_HYPOTHESES;
         t.x[i] = a->noise[j];
-        t.y[i] = a->noise[MONTE_HYPOTHESES + j];
-        t.z[i] = a->noise[2 * MONTE_HYPOTHESES + j];
+        t.y[i] = a->noise[LANDMARK_SEARCH_HYPOTHESES + j];
+        t.z[i] = a->noise[2 * LANDMARK_SEARCH_HYPOTHESES + j];
         t.sum[i] = 0.0f;
     }
     try_fast(&t, rows, n);
@@ -286,7 +290,7 @@ static __device__ void try_all(const struct monte_args *a, const float4 *rows, u
         uint32_t j = t.first + (uint32_t)i * blockDim.x;
         if (j < a->p.n_hypotheses && t.sum[i] <= limit) {
             uint64_t c = try_exact(row, n, t.x[i], t.y[i], t.z[i], j);
-            if (c != MONTE_NO_CLAIM)
+            if (c != LANDMARK_SEARCH_NO_CLAIM)
                 atomicMin((unsigned long long *)claim, (unsigned long long)c);
         }
     }
@@ -297,13 +301,13 @@ static __device__ void try_all(const struct monte_args *a, const float4 *rows, u
  * Reads:   the landmark's rows, noise
  * Writes:  its claim
  */
-static __global__ void __launch_bounds__(TRY_THREADS) try_kernel(struct monte_args a)
+static __global__ void __launch_bounds__(TRY_THREADS) try_kernel(struct landmark_search_args a)
 {
-    __shared__ float4 rows[3 * MONTE_OBSERVATIONS]; /* aligned: a row is three loads */
+    __shared__ float4 rows[3 * LANDMARK_SEARCH_OBSERVATIONS]; /* aligned: a row is three loads */
     __shared__ uint32_t least_of[WARPS_MAX];
-    struct monte_state *st = &a.state[blockIdx.y];
-    const struct monte_bound bound = a.bound[blockIdx.y];
-    const float *from = (const float *)(a.row + (size_t)blockIdx.y * MONTE_OBSERVATIONS);
+    struct landmark_search_state *st = &a.state[blockIdx.y];
+    const struct landmark_search_bound bound = a.bound[blockIdx.y];
+    const float *from = (const float *)(a.row + (size_t)blockIdx.y * LANDMARK_SEARCH_OBSERVATIONS);
 
     if (!(st->box.s > 0.0f))
         return;
@@ -318,13 +322,13 @@ static __global__ void __launch_bounds__(TRY_THREADS) try_kernel(struct monte_ar
  * Grid:    a block a landmark; its threads are observations, and then FEW_PER_THREAD places each
  * Writes:  the landmark
  */
-static __global__ void __launch_bounds__(STEP_THREADS) rounds_kernel(struct monte_args a)
+static __global__ void __launch_bounds__(STEP_THREADS) rounds_kernel(struct landmark_search_args a)
 {
-    __shared__ float4 rows[3 * MONTE_OBSERVATIONS];
+    __shared__ float4 rows[3 * LANDMARK_SEARCH_OBSERVATIONS];
     __shared__ struct step_shared sh;
-    __shared__ struct monte_bound bound;
+    __shared__ struct landmark_search_bound bound;
     __shared__ uint32_t least_of[WARPS_MAX];
-    struct monte_landmark *m = &a.b.landmark[blockIdx.x];
+    struct landmark_search_landmark *m = &a.b.landmark[blockIdx.x];
     const float prior = step_residual(&sh, &a, m, m->p);
 
     step_begin(&sh, &a, m, prior);
@@ -333,17 +337,18 @@ static __global__ void __launch_bounds__(STEP_THREADS) rounds_kernel(struct mont
         struct vec3 place;
         float residual;
         uint32_t j;
-        step_rows(&sh, &a, m, (struct monte_row *)rows, &bound);
+        step_rows(&sh, &a, m, (struct landmark_search_row *)rows, &bound);
         __syncthreads();
         for (j = 0; j < a.p.n_hypotheses; j += STEP_THREADS * FEW_PER_THREAD) {
             try_all<FEW_PER_THREAD>(&a, rows, m->n, &bound, j, &sh.st.claim, least_of);
             __syncthreads();
         }
-        j = (uint32_t)sh.st.claim % MONTE_HYPOTHESES;
-        place = monte_place(&sh.st, a.noise, j);
+        j = (uint32_t)sh.st.claim % LANDMARK_SEARCH_HYPOTHESES;
+        place = landmark_search_place(&sh.st, a.noise, j);
         residual = step_residual(&sh, &a, m, place);
         if (threadIdx.x == 0)
-            monte_take(&sh.st, place, residual, monte_edge(a.noise, j), a.p.shrink);
+            landmark_search_take(&sh.st, place, residual, landmark_search_edge(a.noise, j),
+                                 a.p.shrink);
         __syncthreads();
     }
     if (threadIdx.x == 0) {
@@ -360,7 +365,7 @@ static __global__ void noise_kernel(float *noise)
 {
     uint32_t j = blockIdx.x * TRY_THREADS + threadIdx.x;
     for (uint32_t axis = 0; axis < 3; axis++)
-        noise[axis * MONTE_HYPOTHESES + j] = monte_unit(j, axis);
+        noise[axis * LANDMARK_SEARCH_HYPOTHESES + j] = landmark_search_unit(j, axis);
 }
 
 static cudaLaunchConfig_t config_of(unsigned x, unsigned y, unsigned threads, cudaStream_t stream)
@@ -373,47 +378,49 @@ static cudaLaunchConfig_t config_of(unsigned x, unsigned y, unsigned threads, cu
 }
 
 /* Out: where things lie in a piece that begins at `base`. Returns its bytes. */
-static size_t lay_out(struct monte_cuda *m, char *base)
+static size_t landmark_search_lay_out(struct landmark_search_cuda *m, char *base)
 {
-    size_t n = (size_t)m->landmarks_max, at = MONTE_NOISE_BYTES;
+    size_t n = (size_t)m->landmarks_max, at = LANDMARK_SEARCH_NOISE_BYTES;
     m->noise = (float *)base;
-    m->row = (struct monte_row *)(base + at);
-    at += n * MONTE_OBSERVATIONS * sizeof *m->row;
-    m->bound = (struct monte_bound *)(base + at);
+    m->row = (struct landmark_search_row *)(base + at);
+    at += n * LANDMARK_SEARCH_OBSERVATIONS * sizeof *m->row;
+    m->bound = (struct landmark_search_bound *)(base + at);
     at += n * sizeof *m->bound;
-    m->state = (struct monte_state *)(base + at);
+    m->state = (struct landmark_search_state *)(base + at);
     return at + n * sizeof *m->state;
 }
 
-int monte_cuda_open(struct monte_cuda **out, struct memory_cuda *memory, int landmarks_max,
-                    cudaStream_t stream, struct err *err)
+int landmark_search_cuda_open(struct landmark_search_cuda **out, struct memory_cuda *memory,
+                              int landmarks_max, cudaStream_t stream, struct err *err)
 {
-    cudaLaunchConfig_t config = config_of(MONTE_HYPOTHESES / TRY_THREADS, 1, TRY_THREADS, stream);
-    struct monte_cuda *m = NULL;
+    cudaLaunchConfig_t config =
+        config_of(LANDMARK_SEARCH_HYPOTHESES / TRY_THREADS, 1, TRY_THREADS, stream);
+    struct landmark_search_cuda *m = NULL;
     int rc = 0;
 
     *out = NULL;
-    if (landmarks_max < 1 || landmarks_max > MONTE_CUDA_LANDMARKS)
+    if (landmarks_max < 1 || landmarks_max > LANDMARK_SEARCH_CUDA_LANDMARKS)
         return err_set(err, ERR_LIMIT, "%d landmarks: 1 to %d are possible", landmarks_max,
-                       MONTE_CUDA_LANDMARKS);
-    m = (struct monte_cuda *)calloc(1, sizeof *m);
+                       LANDMARK_SEARCH_CUDA_LANDMARKS);
+    m = (struct landmark_search_cuda *)calloc(1, sizeof *m);
     if (!m)
         return err_set(err, ERR_MEMORY, "no memory for an optimiser of landmarks");
     m->memory = memory;
     m->landmarks_max = landmarks_max;
-    rc = memory_cuda_get(memory, MEMORY_CUDA_DEVICE, &m->piece, lay_out(m, NULL), err);
+    rc = memory_cuda_get(memory, MEMORY_CUDA_DEVICE, &m->piece, landmark_search_lay_out(m, NULL),
+                         err);
     if (rc)
         goto out;
-    (void)lay_out(m, (char *)m->piece);
+    (void)landmark_search_lay_out(m, (char *)m->piece);
     CU_TRY(cudaLaunchKernelEx(&config, noise_kernel, m->noise));
     *out = m;
     m = NULL;
 out:
-    monte_cuda_free(&m);
+    landmark_search_cuda_free(&m);
     return rc;
 }
 
-void monte_cuda_free(struct monte_cuda **m)
+void landmark_search_cuda_free(struct landmark_search_cuda **m)
 {
     if (!*m)
         return;
@@ -422,10 +429,11 @@ void monte_cuda_free(struct monte_cuda **m)
     *m = NULL;
 }
 
-int monte_cuda_run(struct monte_cuda *m, const struct monte_batch *b, const struct monte_params *p,
-                   cudaStream_t stream, struct err *err)
+int landmark_search_cuda_run(struct landmark_search_cuda *m, const struct landmark_search_batch *b,
+                             const struct landmark_search_params *p, cudaStream_t stream,
+                             struct err *err)
 {
-    struct monte_args a = {*b, *p, m->noise, m->state, m->row, m->bound};
+    struct landmark_search_args a = {*b, *p, m->noise, m->state, m->row, m->bound};
     unsigned n = (unsigned)b->n_landmarks, threads = TRY_THREADS, places;
     cudaLaunchConfig_t step = config_of(n, 1, STEP_THREADS, stream), round;
     int rc = 0;

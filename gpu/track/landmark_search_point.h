@@ -1,21 +1,23 @@
 /*
- * monte_point.h - the reprojection error of one place, and what a round leaves to the next one
+ * landmark_search_point.h - the reprojection error of one place, and what a round leaves to the
+ * next one
  *
  * Maths:   MATH.md (T1)-(T5)
  */
-#ifndef RECOND_GPU_TRACK_MONTE_POINT_H
-#define RECOND_GPU_TRACK_MONTE_POINT_H
+#ifndef RECOND_GPU_TRACK_LANDMARK_SEARCH_POINT_H
+#define RECOND_GPU_TRACK_LANDMARK_SEARCH_POINT_H
 
-#include "gpu/track/monte.h"
+#include "gpu/track/landmark_search.h"
 
 #include <string.h>
 
-#define MONTE_NEAR_M 1e-3f  /* nearer than this is not in front of a camera */
-#define MONTE_FINE_PX 1e-3f /* a cube that looks smaller than this is not searched any more */
-#define MONTE_NO_CLAIM 0xffffffffffffffffull
+#define LANDMARK_SEARCH_NEAR_M 1e-3f /* nearer than this is not in front of a camera */
+#define LANDMARK_SEARCH_FINE_PX \
+    1e-3f /* a cube that looks smaller than this is not searched any more */
+#define LANDMARK_SEARCH_NO_CLAIM 0xffffffffffffffffull
 
 /* Where places are tried: a cube, longer along the mean ray of those that see the landmark. */
-struct monte_box {
+struct landmark_search_box {
     struct vec3 ray; /* unit length, or 0 */
     float s;         /* half side, metres; 0 = none */
     float longer;    /* stretch - 1 */
@@ -25,22 +27,22 @@ struct monte_box {
  * What one camera sees of places z + s n: x = x0 + x_ . n and so on are linear in the noise n.
  * Pixels times depth, relative to the observation: the error is |(x, y)| / w.
  */
-struct monte_row {
+struct landmark_search_row {
     float x[4], y[4], w[4]; /* three factors of n, then the constant */
 };
 
 /* A landmark between two rounds. */
-struct monte_state {
+struct landmark_search_state {
     struct vec3 p;
-    struct monte_box box; /* of the next round */
-    float residual;       /* sum of errors at p, pixels */
-    float unit_m;         /* metres that look like a pixel where the landmark is */
+    struct landmark_search_box box; /* of the next round */
+    float residual;                 /* sum of errors at p, pixels */
+    float unit_m;                   /* metres that look like a pixel where the landmark is */
     uint32_t n;
     uint64_t claim; /* smallest of the round: residual's bits and number of the place */
 };
 
 /* (T1) A hash of the number of a hypothesis and an axis; 24 of its bits as -1 ... 1. */
-GPU_HD static inline float monte_unit(uint32_t j, uint32_t axis)
+GPU_HD static inline float landmark_search_unit(uint32_t j, uint32_t axis)
 {
     uint32_t h = 3u * j + axis + 0x9e3779b9u;
     if (j == 0)
@@ -51,13 +53,14 @@ GPU_HD static inline float monte_unit(uint32_t j, uint32_t axis)
     return (float)((int32_t)(h >> 8) - 0x800000) * (1.0f / 8388608.0f);
 }
 
-GPU_HD static inline float monte_row_at(const float c[4], float nx, float ny, float nz)
+GPU_HD static inline float landmark_search_row_at(const float c[4], float nx, float ny, float nz)
 {
     return c[3] + c[0] * nx + c[1] * ny + c[2] * nz;
 }
 
 /* (T2) Three factors of the noise, from what they are for the unit cube. */
-GPU_HD static inline void monte_row_box(float *out, const double *in, const struct monte_box *b)
+GPU_HD static inline void landmark_search_row_box(float *out, const double *in,
+                                                  const struct landmark_search_box *b)
 {
     double along = in[0] * (double)b->ray.x + in[1] * (double)b->ray.y + in[2] * (double)b->ray.z;
     along *= (double)b->longer;
@@ -67,14 +70,15 @@ GPU_HD static inline void monte_row_box(float *out, const double *in, const stru
 }
 
 /* Row of a place p and a box around it, in double: x0 is a difference of large numbers. */
-GPU_HD static inline struct monte_row monte_row_make(const struct monte_camera *c,
-                                                     const struct monte_observation *o,
-                                                     struct vec3 p, const struct monte_box *b)
+GPU_HD static inline struct landmark_search_row
+landmark_search_row_make(const struct landmark_search_camera *c,
+                         const struct landmark_search_observation *o, struct vec3 p,
+                         const struct landmark_search_box *b)
 {
     const float *r = c->T_cw.r, *t = c->T_cw.t;
     double dx = (double)c->K.cx - (double)o->x, dy = (double)c->K.cy - (double)o->y, at[3];
     double x[3], y[3], w[3];
-    struct monte_row row;
+    struct landmark_search_row row;
     for (int i = 0; i < 3; i++) {
         at[i] = (double)r[3 * i] * (double)p.x + (double)r[3 * i + 1] * (double)p.y +
                 (double)r[3 * i + 2] * (double)p.z + (double)t[i];
@@ -82,9 +86,9 @@ GPU_HD static inline struct monte_row monte_row_make(const struct monte_camera *
         y[i] = (double)c->K.fy * (double)r[3 + i] + dy * (double)r[6 + i];
         w[i] = (double)r[6 + i];
     }
-    monte_row_box(row.x, x, b);
-    monte_row_box(row.y, y, b);
-    monte_row_box(row.w, w, b);
+    landmark_search_row_box(row.x, x, b);
+    landmark_search_row_box(row.y, y, b);
+    landmark_search_row_box(row.w, w, b);
     row.x[3] = (float)((double)c->K.fx * at[0] + dx * at[2]);
     row.y[3] = (float)((double)c->K.fy * at[1] + dy * at[2]);
     row.w[3] = (float)at[2];
@@ -92,22 +96,23 @@ GPU_HD static inline struct monte_row monte_row_make(const struct monte_camera *
 }
 
 /* (T3) Reprojection error of the place n of the cube; *nearest becomes the smallest depth. */
-GPU_HD static inline float monte_error(const struct monte_row *r, float nx, float ny, float nz,
-                                       float *nearest)
+GPU_HD static inline float landmark_search_error(const struct landmark_search_row *r, float nx,
+                                                 float ny, float nz, float *nearest)
 {
-    float x = monte_row_at(r->x, nx, ny, nz), y = monte_row_at(r->y, nx, ny, nz);
-    float w = monte_row_at(r->w, nx, ny, nz);
+    float x = landmark_search_row_at(r->x, nx, ny, nz),
+          y = landmark_search_row_at(r->y, nx, ny, nz);
+    float w = landmark_search_row_at(r->w, nx, ny, nz);
     *nearest = w < *nearest ? w : *nearest;
     return sqrtf(x * x + y * y) / w;
 }
 
-GPU_HD static inline int monte_is_less(float a, float b)
+GPU_HD static inline int landmark_search_is_less(float a, float b)
 {
     return a < b; /* false for what is no number */
 }
 
 /* Non-negative floats order as their bits do: the smallest residual, then the smallest number. */
-GPU_HD static inline uint64_t monte_claim(float residual, uint32_t j)
+GPU_HD static inline uint64_t landmark_search_claim(float residual, uint32_t j)
 {
     uint32_t b;
     memcpy(&b, &residual, sizeof b);
@@ -115,11 +120,12 @@ GPU_HD static inline uint64_t monte_claim(float residual, uint32_t j)
 }
 
 /* The place that hypothesis j stands for. */
-GPU_HD static inline struct vec3 monte_place(const struct monte_state *st, const float *noise,
-                                             uint32_t j)
+GPU_HD static inline struct vec3 landmark_search_place(const struct landmark_search_state *st,
+                                                       const float *noise, uint32_t j)
 {
-    const struct monte_box *b = &st->box;
-    float x = noise[j], y = noise[MONTE_HYPOTHESES + j], z = noise[2 * MONTE_HYPOTHESES + j];
+    const struct landmark_search_box *b = &st->box;
+    float x = noise[j], y = noise[LANDMARK_SEARCH_HYPOTHESES + j],
+          z = noise[2 * LANDMARK_SEARCH_HYPOTHESES + j];
     float along = (x * b->ray.x + y * b->ray.y + z * b->ray.z) * b->longer;
     return vec3_make(st->p.x + b->s * (x + along * b->ray.x),
                      st->p.y + b->s * (y + along * b->ray.y),
@@ -127,13 +133,15 @@ GPU_HD static inline struct vec3 monte_place(const struct monte_state *st, const
 }
 
 /* Metres of a pixel at an observation's depth. */
-GPU_HD static inline float monte_unit_m(const struct monte_row *r, const struct monte_camera *c)
+GPU_HD static inline float landmark_search_unit_m(const struct landmark_search_row *r,
+                                                  const struct landmark_search_camera *c)
 {
     return r->w[3] / sqrtf(c->K.fx * c->K.fy);
 }
 
 /* From a camera to a place, world. */
-GPU_HD static inline struct vec3 monte_ray(const struct monte_camera *c, struct vec3 p)
+GPU_HD static inline struct vec3 landmark_search_ray(const struct landmark_search_camera *c,
+                                                     struct vec3 p)
 {
     const float *r = c->T_cw.r;
     struct vec3 q = rigid_apply(&c->T_cw, p);
@@ -142,7 +150,7 @@ GPU_HD static inline struct vec3 monte_ray(const struct monte_camera *c, struct 
 }
 
 /* The mean of rays, from their sum: of unit length, or 0. */
-GPU_HD static inline struct vec3 monte_mean_ray(struct vec3 sum)
+GPU_HD static inline struct vec3 landmark_search_mean_ray(struct vec3 sum)
 {
     float n = sqrtf(vec3_norm2(sum));
     return n > 0.0f && n < INFINITY ? vec3_make(sum.x / n, sum.y / n, sum.z / n)
@@ -151,7 +159,8 @@ GPU_HD static inline struct vec3 monte_mean_ray(struct vec3 sum)
 
 /* (T2) Pixels that an observation's error changes by when the place moves a metre along the ray.
  * r: of the unit cube. */
-GPU_HD static inline float monte_slope(const struct monte_row *r, struct vec3 ray)
+GPU_HD static inline float landmark_search_slope(const struct landmark_search_row *r,
+                                                 struct vec3 ray)
 {
     float w = r->w[0] * ray.x + r->w[1] * ray.y + r->w[2] * ray.z;
     float x = r->x[0] * ray.x + r->x[1] * ray.y + r->x[2] * ray.z - r->x[3] / r->w[3] * w;
@@ -161,8 +170,9 @@ GPU_HD static inline float monte_slope(const struct monte_row *r, struct vec3 ra
 
 /* (T2) The first box, whose ray is known. `residual`, `unit_sum` and `slope_sum` are sums over the
  * observations. */
-GPU_HD static inline void monte_begin(struct monte_state *st, float residual, float unit_sum,
-                                      float slope_sum, const struct monte_params *p)
+GPU_HD static inline void landmark_search_begin(struct landmark_search_state *st, float residual,
+                                                float unit_sum, float slope_sum,
+                                                const struct landmark_search_params *p)
 {
     float n = (float)st->n, stretch;
     st->residual = residual;
@@ -171,34 +181,34 @@ GPU_HD static inline void monte_begin(struct monte_state *st, float residual, fl
     stretch = stretch < p->stretch ? stretch : p->stretch;
     st->box.longer = stretch > 1.0f ? stretch - 1.0f : 0.0f;
     st->box.s = st->n > 0 && residual < INFINITY ? p->reach * (residual / n) * st->unit_m : 0.0f;
-    st->claim = MONTE_NO_CLAIM;
+    st->claim = LANDMARK_SEARCH_NO_CLAIM;
     if (!(st->box.s > 0.0f && st->box.s < 1e6f))
         st->box.s = 0.0f;
 }
 
 /* (T5) What a round's winner, with its residual measured at its own place, makes of the landmark.
  */
-GPU_HD static inline void monte_take(struct monte_state *st, struct vec3 place, float residual,
-                                     float edge, float shrink)
+GPU_HD static inline void landmark_search_take(struct landmark_search_state *st, struct vec3 place,
+                                               float residual, float edge, float shrink)
 {
-    int better = monte_is_less(residual, st->residual);
+    int better = landmark_search_is_less(residual, st->residual);
     if (better) {
         st->p = place;
         st->residual = residual;
     }
     if (!better || edge < 0.5f)
         st->box.s *= shrink;
-    if (!(st->box.s >= MONTE_FINE_PX * st->unit_m))
+    if (!(st->box.s >= LANDMARK_SEARCH_FINE_PX * st->unit_m))
         st->box.s = 0.0f;
-    st->claim = MONTE_NO_CLAIM;
+    st->claim = LANDMARK_SEARCH_NO_CLAIM;
 }
 
 /* How far from the centre of its cube a place lies: 1 is on its side. */
-GPU_HD static inline float monte_edge(const float *noise, uint32_t j)
+GPU_HD static inline float landmark_search_edge(const float *noise, uint32_t j)
 {
     float most = 0.0f;
     for (int i = 0; i < 3; i++) {
-        float a = fabsf(noise[(uint32_t)i * MONTE_HYPOTHESES + j]);
+        float a = fabsf(noise[(uint32_t)i * LANDMARK_SEARCH_HYPOTHESES + j]);
         most = a > most ? a : most;
     }
     return most;

@@ -1,6 +1,6 @@
 /*
- * monte.h - the Monte-Carlo optimiser: landmarks are moved to where the pictures that saw them
- * agree best
+ * landmark_search.h - the Monte-Carlo optimiser: landmarks are moved to where the pictures that saw
+ * them agree best
  *
  * A landmark is the place in the world of a corner that was tracked over some frames; an
  * observation says where one of these frames saw it. Around each landmark many places are tried,
@@ -10,10 +10,10 @@
  * Order:   every place has its residual from the same arithmetic on both back ends, and the
  *          smallest (residual, number) is the winner: both give the same bits.
  * Maths:   MATH.md (T1)-(T5) <- the paper's eq. 2 and 3
- * Twins:   monte_cpu.c, monte_cuda.cu (tests/twin/gpu_track.c)
+ * Twins:   landmark_search_cpu.c, landmark_search_cuda.cu (tests/twin/gpu_track.c)
  */
-#ifndef RECOND_GPU_TRACK_MONTE_H
-#define RECOND_GPU_TRACK_MONTE_H
+#ifndef RECOND_GPU_TRACK_LANDMARK_SEARCH_H
+#define RECOND_GPU_TRACK_LANDMARK_SEARCH_H
 
 #include "proto/err.h"
 #include "proto/types.h"
@@ -22,29 +22,29 @@
 extern "C" {
 #endif
 
-#define MONTE_OBSERVATIONS 60    /* of a landmark, at most */
-#define MONTE_HYPOTHESES 65536   /* of a round, at most; the paper's number */
-#define MONTE_HYPOTHESES_STEP 64 /* and all numbers of them are multiples of this */
-#define MONTE_ROUNDS 16          /* at most */
+#define LANDMARK_SEARCH_OBSERVATIONS 60    /* of a landmark, at most */
+#define LANDMARK_SEARCH_HYPOTHESES 65536   /* of a round, at most; the paper's number */
+#define LANDMARK_SEARCH_HYPOTHESES_STEP 64 /* and all numbers of them are multiples of this */
+#define LANDMARK_SEARCH_ROUNDS 16          /* at most */
 
-struct monte_camera {
+struct landmark_search_camera {
     struct rigid T_cw; /* world to camera */
     struct intrinsics K;
 };
 
-struct monte_observation {
+struct landmark_search_observation {
     uint32_t camera; /* its place in the batch's cameras */
     float x, y;      /* pixels */
 };
 
-struct monte_landmark {
+struct landmark_search_landmark {
     struct vec3 p;     /* world, metres */
     uint32_t first, n; /* its observations */
     float prior_px;    /* out: mean reprojection error before; infinite behind a camera */
     float residual_px; /* out: after */
 };
 
-struct monte_params {
+struct landmark_search_params {
     uint32_t n_hypotheses; /* places tried in a round */
     int n_rounds;          /* 1 is the paper's */
     float reach;   /* half side of the first cube, in prior errors at the landmark's depth */
@@ -53,38 +53,40 @@ struct monte_params {
 };
 
 /* Arrays in host memory for the CPU, in device memory for CUDA. */
-struct monte_batch {
-    struct monte_landmark *landmark;
-    const struct monte_observation *observation;
-    const struct monte_camera *camera;
+struct landmark_search_batch {
+    struct landmark_search_landmark *landmark;
+    const struct landmark_search_observation *observation;
+    const struct landmark_search_camera *camera;
     int n_landmarks, n_observations, n_cameras;
 };
 
 /* The paper's single round, and ours. */
-struct monte_params monte_params_paper(void);
-struct monte_params monte_params_default(void);
+struct landmark_search_params landmark_search_params_paper(void);
+struct landmark_search_params landmark_search_params_default(void);
 
 /* Are these numbers allowed? Returns: 0; ERR_INPUT */
-MUST_CHECK int monte_check_params(const struct monte_params *p, struct err *err);
+MUST_CHECK int landmark_search_check_params(const struct landmark_search_params *p,
+                                            struct err *err);
 
 /* Does each landmark name observations that are there, and each of them a camera? For batches in
  * host memory. Returns: 0; ERR_INPUT */
-MUST_CHECK int monte_check(const struct monte_batch *b, struct err *err);
+MUST_CHECK int landmark_search_check(const struct landmark_search_batch *b, struct err *err);
 
 /* (T1) The noise that all landmarks share, three floats a hypothesis in planes of
- * MONTE_HYPOTHESES. */
-#define MONTE_NOISE_BYTES (3 * MONTE_HYPOTHESES * sizeof(float))
-void monte_noise(float *noise);
+ * LANDMARK_SEARCH_HYPOTHESES. */
+#define LANDMARK_SEARCH_NOISE_BYTES (3 * LANDMARK_SEARCH_HYPOTHESES * sizeof(float))
+void landmark_search_noise(float *noise);
 
 /*
- * monte_cpu - move landmarks to where their observations agree best
+ * landmark_search_cpu - move landmarks to where their observations agree best
  *
  * In/out:  b->landmark: p, never to a place with a larger residual; out: prior_px, residual_px
- * In:      noise: monte_noise()'s; p, b: checked
+ * In:      noise: landmark_search_noise()'s; p, b: checked
  * Maths:   MATH.md (T1)-(T5)
  * Cost:    hypotheses x rounds x observations of each landmark, about 1 ns each on one core
  */
-void monte_cpu(struct monte_batch *b, const float *noise, const struct monte_params *p);
+void landmark_search_cpu(struct landmark_search_batch *b, const float *noise,
+                         const struct landmark_search_params *p);
 
 #ifdef __cplusplus
 }

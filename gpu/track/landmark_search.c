@@ -1,26 +1,27 @@
-#include "gpu/track/monte_point.h"
+#include "gpu/track/landmark_search_point.h"
 
 #include <stdbool.h>
 
-struct monte_params monte_params_paper(void)
+struct landmark_search_params landmark_search_params_paper(void)
 {
-    return (struct monte_params){MONTE_HYPOTHESES, 1, 2.0f, 0.5f, 1.0f};
+    return (struct landmark_search_params){LANDMARK_SEARCH_HYPOTHESES, 1, 2.0f, 0.5f, 1.0f};
 }
 
-struct monte_params monte_params_default(void)
+struct landmark_search_params landmark_search_params_default(void)
 {
-    return (struct monte_params){128, 14, 2.0f, 0.45f, 100.0f};
+    return (struct landmark_search_params){128, 14, 2.0f, 0.45f, 100.0f};
 }
 
-int monte_check_params(const struct monte_params *p, struct err *err)
+int landmark_search_check_params(const struct landmark_search_params *p, struct err *err)
 {
-    if (p->n_hypotheses < MONTE_HYPOTHESES_STEP || p->n_hypotheses > MONTE_HYPOTHESES ||
-        p->n_hypotheses % MONTE_HYPOTHESES_STEP)
+    if (p->n_hypotheses < LANDMARK_SEARCH_HYPOTHESES_STEP ||
+        p->n_hypotheses > LANDMARK_SEARCH_HYPOTHESES ||
+        p->n_hypotheses % LANDMARK_SEARCH_HYPOTHESES_STEP)
         return err_at(err, ERR_INPUT, "n_hypotheses", "%u is not a multiple of %d up to %d",
-                      p->n_hypotheses, MONTE_HYPOTHESES_STEP, MONTE_HYPOTHESES);
-    if (p->n_rounds < 1 || p->n_rounds > MONTE_ROUNDS)
+                      p->n_hypotheses, LANDMARK_SEARCH_HYPOTHESES_STEP, LANDMARK_SEARCH_HYPOTHESES);
+    if (p->n_rounds < 1 || p->n_rounds > LANDMARK_SEARCH_ROUNDS)
         return err_at(err, ERR_INPUT, "n_rounds", "%d is not within 1 ... %d", p->n_rounds,
-                      MONTE_ROUNDS);
+                      LANDMARK_SEARCH_ROUNDS);
     if (!(p->reach > 0.0f && p->reach <= 1000.0f))
         return err_at(err, ERR_INPUT, "reach", "%g is not within 0 ... 1000", (double)p->reach);
     if (!(p->shrink > 0.0f && p->shrink < 1.0f))
@@ -30,7 +31,7 @@ int monte_check_params(const struct monte_params *p, struct err *err)
     return 0;
 }
 
-static bool is_camera(const struct monte_camera *c)
+static bool is_camera(const struct landmark_search_camera *c)
 {
     float sum = c->K.fx + c->K.fy + c->K.cx + c->K.cy;
     for (int i = 0; i < 9; i++)
@@ -40,19 +41,19 @@ static bool is_camera(const struct monte_camera *c)
     return isfinite(sum) && c->K.fx > 0.0f && c->K.fy > 0.0f;
 }
 
-int monte_check(const struct monte_batch *b, struct err *err)
+int landmark_search_check(const struct landmark_search_batch *b, struct err *err)
 {
     for (int i = 0; i < b->n_cameras; i++)
         if (!is_camera(&b->camera[i]))
             return err_set(err, ERR_INPUT, "camera %d is not finite, or has no focal length", i);
     for (int i = 0; i < b->n_observations; i++) {
-        const struct monte_observation *o = &b->observation[i];
+        const struct landmark_search_observation *o = &b->observation[i];
         if (o->camera >= (uint32_t)b->n_cameras || !isfinite(o->x + o->y))
             return err_set(err, ERR_INPUT, "observation %d names no camera, or no place in it", i);
     }
     for (int i = 0; i < b->n_landmarks; i++) {
-        const struct monte_landmark *m = &b->landmark[i];
-        if (m->n > MONTE_OBSERVATIONS || m->first > (uint32_t)b->n_observations ||
+        const struct landmark_search_landmark *m = &b->landmark[i];
+        if (m->n > LANDMARK_SEARCH_OBSERVATIONS || m->first > (uint32_t)b->n_observations ||
             m->n > (uint32_t)b->n_observations - m->first)
             return err_set(err, ERR_INPUT, "landmark %d names observations that are not there", i);
         if (!isfinite(m->p.x + m->p.y + m->p.z))
@@ -61,9 +62,9 @@ int monte_check(const struct monte_batch *b, struct err *err)
     return 0;
 }
 
-void monte_noise(float *noise)
+void landmark_search_noise(float *noise)
 {
     for (uint32_t axis = 0; axis < 3; axis++)
-        for (uint32_t j = 0; j < MONTE_HYPOTHESES; j++)
-            noise[axis * MONTE_HYPOTHESES + j] = monte_unit(j, axis);
+        for (uint32_t j = 0; j < LANDMARK_SEARCH_HYPOTHESES; j++)
+            noise[axis * LANDMARK_SEARCH_HYPOTHESES + j] = landmark_search_unit(j, axis);
 }

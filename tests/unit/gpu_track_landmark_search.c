@@ -15,9 +15,9 @@ static float *noise;
 static int make_noise(void **state)
 {
     (void)state;
-    noise = malloc(MONTE_NOISE_BYTES);
+    noise = malloc(LANDMARK_SEARCH_NOISE_BYTES);
     assert_non_null(noise);
-    monte_noise(noise);
+    landmark_search_noise(noise);
     return 0;
 }
 
@@ -35,11 +35,11 @@ static void noise_fills_the_cube(void **state)
     uint32_t octant[8] = {0};
     (void)state;
     for (uint32_t axis = 0; axis < 3; axis++)
-        assert_true(noise[axis * MONTE_HYPOTHESES] == 0.0f);
-    for (uint32_t j = 0; j < MONTE_HYPOTHESES; j++) {
+        assert_true(noise[axis * LANDMARK_SEARCH_HYPOTHESES] == 0.0f);
+    for (uint32_t j = 0; j < LANDMARK_SEARCH_HYPOTHESES; j++) {
         uint32_t at = 0;
         for (uint32_t axis = 0; axis < 3; axis++) {
-            float n = noise[axis * MONTE_HYPOTHESES + j];
+            float n = noise[axis * LANDMARK_SEARCH_HYPOTHESES + j];
             assert_true(n >= -1.0f && n < 1.0f);
             at |= (uint32_t)(n >= 0.0f) << axis;
         }
@@ -56,22 +56,22 @@ static void noise_fills_the_cube(void **state)
  */
 static void error_by_hand(void **state)
 {
-    struct monte_camera c = {rigid_identity(), {100, 50, 32, 24}};
-    struct monte_observation o = {0, 66.5f, 45.0f};
-    struct monte_box box = {{0, 0, 1}, 0.5f, 0.0f};
-    struct monte_row r = monte_row_make(&c, &o, vec3_make(1, 2, 4), &box);
+    struct landmark_search_camera c = {rigid_identity(), {100, 50, 32, 24}};
+    struct landmark_search_observation o = {0, 66.5f, 45.0f};
+    struct landmark_search_box box = {{0, 0, 1}, 0.5f, 0.0f};
+    struct landmark_search_row r = landmark_search_row_make(&c, &o, vec3_make(1, 2, 4), &box);
     float nearest = INFINITY;
     (void)state;
-    assert_float_equal(monte_error(&r, 1, 0, 0, &nearest), 5.0f, 1e-5f);
+    assert_float_equal(landmark_search_error(&r, 1, 0, 0, &nearest), 5.0f, 1e-5f);
     assert_true(nearest == 4.0f);
     /* one step towards the camera by 0.5 * 0.5: (100 * 1/3.75 + 32, 50 * 2/3.75 + 24) */
-    assert_float_equal(monte_error(&r, 0, 0, -0.5f, &nearest),
+    assert_float_equal(landmark_search_error(&r, 0, 0, -0.5f, &nearest),
                        hypot(32 + 100 / 3.75 - 66.5, 24 + 100 / 3.75 - 45), 1e-5f);
     assert_true(nearest == 3.75f);
     /* the same box three times as long along z: 0.75 */
     box.longer = 2.0f;
-    r = monte_row_make(&c, &o, vec3_make(1, 2, 4), &box);
-    assert_float_equal(monte_error(&r, 0, 0, -0.5f, &nearest),
+    r = landmark_search_row_make(&c, &o, vec3_make(1, 2, 4), &box);
+    assert_float_equal(landmark_search_error(&r, 0, 0, -0.5f, &nearest),
                        hypot(32 + 100 / 3.25 - 66.5, 24 + 100 / 3.25 - 45), 1e-5f);
 }
 
@@ -80,16 +80,16 @@ static void error_by_hand(void **state)
  * across it by 25: the box is five times as long. */
 static void first_box_by_hand(void **state)
 {
-    struct monte_params p = {1024, 1, 2.0f, 0.5f, 100.0f};
-    struct monte_state st = {.n = 2};
+    struct landmark_search_params p = {1024, 1, 2.0f, 0.5f, 100.0f};
+    struct landmark_search_state st = {.n = 2};
     (void)state;
-    monte_begin(&st, 8.0f, 0.08f, 10.0f, &p);
+    landmark_search_begin(&st, 8.0f, 0.08f, 10.0f, &p);
     assert_float_equal(st.box.s, 0.32f, 1e-6f);
     assert_float_equal(st.box.longer, 4.0f, 1e-5f);
     p.stretch = 1.0f;
-    monte_begin(&st, 8.0f, 0.08f, 10.0f, &p);
+    landmark_search_begin(&st, 8.0f, 0.08f, 10.0f, &p);
     assert_true(st.box.longer == 0.0f);
-    monte_begin(&st, INFINITY, 0.08f, 10.0f, &p);
+    landmark_search_begin(&st, INFINITY, 0.08f, 10.0f, &p);
     assert_true(st.box.s == 0.0f);
 }
 
@@ -97,25 +97,25 @@ static void first_box_by_hand(void **state)
  * metre along it moves what they see by 100 * 1 / 4^2 pixels. */
 static void ray_and_slope_by_hand(void **state)
 {
-    const struct monte_box unit = {{0, 0, 0}, 1.0f, 0.0f};
+    const struct landmark_search_box unit = {{0, 0, 0}, 1.0f, 0.0f};
     struct vec3 p = vec3_make(0, 0, 4), sum = {0, 0, 0}, mean;
     (void)state;
     for (int i = -1; i < 2; i += 2) {
-        struct monte_camera c = {rigid_identity(), {100, 100, 32, 24}};
-        struct monte_observation o = {0, 32.0f - 25.0f * (float)i, 24.0f};
-        struct monte_row r;
+        struct landmark_search_camera c = {rigid_identity(), {100, 100, 32, 24}};
+        struct landmark_search_observation o = {0, 32.0f - 25.0f * (float)i, 24.0f};
+        struct landmark_search_row r;
         struct vec3 ray;
         c.T_cw.t[0] = -(float)i;
-        ray = monte_ray(&c, p);
+        ray = landmark_search_ray(&c, p);
         assert_true(ray.x == -(float)i && ray.y == 0.0f && ray.z == 4.0f);
         sum = vec3_make(sum.x + ray.x, sum.y + ray.y, sum.z + ray.z);
-        r = monte_row_make(&c, &o, p, &unit);
-        assert_float_equal(monte_slope(&r, vec3_make(0, 0, 1)), 100.0f / 16.0f, 1e-4f);
-        assert_float_equal(monte_slope(&r, vec3_make(1, 0, 0)), 100.0f / 4.0f, 1e-4f);
+        r = landmark_search_row_make(&c, &o, p, &unit);
+        assert_float_equal(landmark_search_slope(&r, vec3_make(0, 0, 1)), 100.0f / 16.0f, 1e-4f);
+        assert_float_equal(landmark_search_slope(&r, vec3_make(1, 0, 0)), 100.0f / 4.0f, 1e-4f);
     }
-    mean = monte_mean_ray(sum);
+    mean = landmark_search_mean_ray(sum);
     assert_true(mean.x == 0.0f && mean.y == 0.0f && mean.z == 1.0f);
-    mean = monte_mean_ray(vec3_make(0, 0, 0));
+    mean = landmark_search_mean_ray(vec3_make(0, 0, 0));
     assert_true(mean.z == 0.0f);
 }
 
@@ -124,13 +124,13 @@ static void ray_and_slope_by_hand(void **state)
 static void winner_is_that_of_a_naive_search(void **state)
 {
     struct landmark_case c;
-    struct monte_params p = monte_params_paper();
+    struct landmark_search_params p = landmark_search_params_paper();
     (void)state;
     p.n_hypotheses = 4096;
     landmark_case_open(&c, 8, 12, 0.5f, 0.05f);
     for (int i = 0; i < c.b.n_landmarks; i++) {
-        struct monte_landmark *m = &c.b.landmark[i], was = *m;
-        struct monte_batch one = c.b;
+        struct landmark_search_landmark *m = &c.b.landmark[i], was = *m;
+        struct landmark_search_batch one = c.b;
         double start[3] = {was.p.x, was.p.y, was.p.z}, least = INFINITY, unit = 0, s, got[3];
         for (uint32_t k = 0; k < was.n; k++)
             unit += (double)rigid_apply(&c.b.camera[k].T_cw, was.p).z / sqrt(220.0 * 221.0);
@@ -138,13 +138,13 @@ static void winner_is_that_of_a_naive_search(void **state)
         for (uint32_t j = 0; j < p.n_hypotheses; j++) {
             double at[3], r;
             for (uint32_t a = 0; a < 3; a++)
-                at[a] = start[a] + s * (double)noise[a * MONTE_HYPOTHESES + j];
+                at[a] = start[a] + s * (double)noise[a * LANDMARK_SEARCH_HYPOTHESES + j];
             r = landmark_case_residual(&c.b, &was, at);
             least = r < least ? r : least;
         }
         one.landmark = m;
         one.n_landmarks = 1;
-        monte_cpu(&one, noise, &p);
+        landmark_search_cpu(&one, noise, &p);
         got[0] = m->p.x, got[1] = m->p.y, got[2] = m->p.z;
         assert_float_equal(landmark_case_residual(&c.b, m, got), least, 60 * 6e-8 * 10 * least);
         assert_float_equal(m->residual_px, least, 1e-4 * least);
@@ -166,7 +166,7 @@ static double mean_of_lm(const struct landmark_case *c)
 {
     double sum = 0;
     for (int i = 0; i < c->b.n_landmarks; i++) {
-        const struct monte_landmark *m = &c->b.landmark[i];
+        const struct landmark_search_landmark *m = &c->b.landmark[i];
         double p[3] = {m->p.x, m->p.y, m->p.z};
         landmark_case_lm(&c->b, m, p);
         sum += landmark_case_residual(&c->b, m, p) / c->b.n_landmarks;
@@ -181,20 +181,20 @@ static void rounds_end_below_levenberg_marquardt(void **state)
     (void)state;
     for (int wrong = 0; wrong < 2; wrong++) {
         struct landmark_case c;
-        struct monte_params p = monte_params_default();
+        struct landmark_search_params p = landmark_search_params_default();
         double lm, paper;
-        struct monte_landmark was[25];
+        struct landmark_search_landmark was[25];
         landmark_case_open(&c, 25, 15, 0.5f, 0.05f);
         for (int i = 0; wrong && i < c.b.n_observations; i += 7)
-            ((struct monte_observation *)(uintptr_t)c.b.observation)[i].x += 4.0f;
+            ((struct landmark_search_observation *)(uintptr_t)c.b.observation)[i].x += 4.0f;
         memcpy(was, c.b.landmark, sizeof was);
         lm = mean_of_lm(&c);
-        monte_cpu(&c.b, noise, &p);
+        landmark_search_cpu(&c.b, noise, &p);
         print_message("# Levenberg-Marquardt %.5f px, rounds %.5f px\n", lm, mean_residual(&c));
         assert_true(mean_residual(&c) * (wrong ? 1.1 : 1.005) <= lm);
         memcpy(c.b.landmark, was, sizeof was);
-        p = monte_params_paper();
-        monte_cpu(&c.b, noise, &p);
+        p = landmark_search_params_paper();
+        landmark_search_cpu(&c.b, noise, &p);
         paper = mean_residual(&c);
         print_message("# one round of 65,536: %.5f px\n", paper);
         assert_true(paper < 1.15 * lm);
@@ -205,15 +205,15 @@ static void rounds_end_below_levenberg_marquardt(void **state)
 static void nothing_gets_worse(void **state)
 {
     struct landmark_case c;
-    struct monte_params p = monte_params_default();
+    struct landmark_search_params p = landmark_search_params_default();
     (void)state;
     landmark_case_open(&c, 6, 10, 0.0f, 0.0f);
     c.b.landmark[1].n = 0;
     c.b.landmark[2].p.z = -5.0f;
     c.b.landmark[3].n = 1; /* a ray: any place on it will do */
-    monte_cpu(&c.b, noise, &p);
+    landmark_search_cpu(&c.b, noise, &p);
     for (int i = 0; i < 6; i++) {
-        const struct monte_landmark *m = &c.b.landmark[i];
+        const struct landmark_search_landmark *m = &c.b.landmark[i];
         if (i == 1 || i == 2) {
             assert_true(isinf(m->prior_px) && isinf(m->residual_px));
             assert_true(m->p.x == c.truth[i].x && m->p.y == c.truth[i].y);
@@ -229,17 +229,17 @@ static void nothing_gets_worse(void **state)
 static void company_changes_nothing(void **state)
 {
     struct landmark_case c;
-    struct monte_params p = {256, 5, 4.0f, 0.4f, 10.0f};
-    struct monte_landmark was[9];
+    struct landmark_search_params p = {256, 5, 4.0f, 0.4f, 10.0f};
+    struct landmark_search_landmark was[9];
     (void)state;
     landmark_case_open(&c, 9, 7, 0.7f, 0.1f);
     memcpy(was, c.b.landmark, sizeof was);
-    monte_cpu(&c.b, noise, &p);
+    landmark_search_cpu(&c.b, noise, &p);
     for (int i = 8; i >= 0; i--) {
-        struct monte_batch one = c.b;
+        struct landmark_search_batch one = c.b;
         one.landmark = &was[i];
         one.n_landmarks = 1;
-        monte_cpu(&one, noise, &p);
+        landmark_search_cpu(&one, noise, &p);
         assert_memory_equal(&was[i], &c.b.landmark[i], sizeof was[i]);
     }
     landmark_case_close(&c);
@@ -248,11 +248,11 @@ static void company_changes_nothing(void **state)
 static void what_cannot_be_is_refused(void **state)
 {
     struct landmark_case c;
-    struct monte_params p = monte_params_paper(), bad;
-    struct monte_observation *o;
+    struct landmark_search_params p = landmark_search_params_paper(), bad;
+    struct landmark_search_observation *o;
     struct err err;
     (void)state;
-    assert_int_equal(monte_check_params(&p, &err), 0);
+    assert_int_equal(landmark_search_check_params(&p, &err), 0);
     for (int i = 0; i < 8; i++) {
         bad = p;
         if (i < 3)
@@ -260,35 +260,35 @@ static void what_cannot_be_is_refused(void **state)
         else if (i == 3)
             bad.n_rounds = 0;
         else if (i == 4)
-            bad.n_rounds = MONTE_ROUNDS + 1;
+            bad.n_rounds = LANDMARK_SEARCH_ROUNDS + 1;
         else if (i == 5)
             bad.reach = NAN;
         else if (i == 6)
             bad.shrink = 1.0f;
         else
             bad.stretch = 0.5f;
-        assert_int_equal(monte_check_params(&bad, &err), ERR_INPUT);
+        assert_int_equal(landmark_search_check_params(&bad, &err), ERR_INPUT);
     }
     landmark_case_open(&c, 2, 5, 0.1f, 0.1f);
-    o = (struct monte_observation *)(uintptr_t)c.b.observation;
-    assert_int_equal(monte_check(&c.b, &err), 0);
+    o = (struct landmark_search_observation *)(uintptr_t)c.b.observation;
+    assert_int_equal(landmark_search_check(&c.b, &err), 0);
     c.b.landmark[1].n = 6;
-    assert_int_equal(monte_check(&c.b, &err), ERR_INPUT);
+    assert_int_equal(landmark_search_check(&c.b, &err), ERR_INPUT);
     c.b.landmark[1].n = 5;
     c.b.landmark[1].first = 0xffffffffu;
-    assert_int_equal(monte_check(&c.b, &err), ERR_INPUT);
+    assert_int_equal(landmark_search_check(&c.b, &err), ERR_INPUT);
     c.b.landmark[1].first = 5;
     c.b.landmark[0].p.y = NAN;
-    assert_int_equal(monte_check(&c.b, &err), ERR_INPUT);
+    assert_int_equal(landmark_search_check(&c.b, &err), ERR_INPUT);
     c.b.landmark[0].p.y = 0;
     o[3].camera = 5;
-    assert_int_equal(monte_check(&c.b, &err), ERR_INPUT);
+    assert_int_equal(landmark_search_check(&c.b, &err), ERR_INPUT);
     o[3].camera = 4;
     o[9].y = INFINITY;
-    assert_int_equal(monte_check(&c.b, &err), ERR_INPUT);
+    assert_int_equal(landmark_search_check(&c.b, &err), ERR_INPUT);
     o[9].y = 0;
-    ((struct monte_camera *)(uintptr_t)c.b.camera)[2].K.fx = 0;
-    assert_int_equal(monte_check(&c.b, &err), ERR_INPUT);
+    ((struct landmark_search_camera *)(uintptr_t)c.b.camera)[2].K.fx = 0;
+    assert_int_equal(landmark_search_check(&c.b, &err), ERR_INPUT);
     landmark_case_close(&c);
 }
 

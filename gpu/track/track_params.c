@@ -1,0 +1,9 @@
+#include "gpu/track/track_params.h"
+
+#define WALKS "room, office, desk, poses learned"
+#define DEPTHS "the first network's depth on the walks"
+#define ROW(type, name, ...) PARAMS_ROW(struct track_params, type, name, __VA_ARGS__)
+
+static const struct params_row rows[] = {TRACK_PARAMS(ROW)};
+
+const struct params_stage track_params_stage = {"track", rows, sizeof rows / sizeof *rows};

@@ -1,0 +1,68 @@
+/*
+ * gpu_params - tables of what stages were tuned with: our values are allowed, names are unique,
+ * overrides land in the struct
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "gpu/tuning.h"
+#include "gpu/views/views_params.h"
+
+static void test_rows(void **state)
+{
+    const struct params_stage *s;
+
+    (void)state;
+    for (int i = 0; (s = tuning_stage_at(i)); i++)
+        for (int k = 0; k < s->n_rows; k++) {
+            const struct params_row *r = &s->rows[k];
+            if (!(r->standard >= r->min && r->standard <= r->max && r->max <= 1e12) ||
+                !r->meaning[0] || !r->chosen_on[0])
+                fail_msg("[%s] %s", s->name, r->name);
+            for (int q = 0; q < k; q++)
+                assert_string_not_equal(r->name, s->rows[q].name);
+        }
+}
+
+static void override_with(struct params_overrides *o, const char *name, const char *value)
+{
+    struct err err = {0};
+
+    if (tuning_override(o, "views", name, value, &err))
+        fail_msg("%s", err.text);
+}
+
+/* The last word on a number is the second network's, and of a sidecar its last line. */
+static void test_overrides(void **state)
+{
+    struct params_overrides first = {0}, second = {0};
+    struct views_params p;
+
+    (void)state;
+    params_fill(&p, &views_params_stage, NULL, NULL);
+    assert_true(p.sweep_peak == 5325 && p.agree_rel == 0.025f && p.final_frames == 40);
+    override_with(&first, "sweep_peak", "1");
+    override_with(&first, "sweep_peak", "4000");
+    override_with(&first, "agree_rel", "0.03");
+    override_with(&second, "agree_rel", "5e-2");
+    assert_int_equal(first.n, 2);
+    params_fill(&p, &views_params_stage, &first, NULL);
+    assert_true(p.sweep_peak == 4000 && p.agree_rel == 0.03f && p.final_frames == 40);
+    params_fill(&p, &views_params_stage, &first, &second);
+    assert_true(p.sweep_peak == 4000 && p.agree_rel == 0.05f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_overrides),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
