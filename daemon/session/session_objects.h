@@ -9,8 +9,8 @@
  * session_search_begin / session_search_end - a frame's picture is looked at for objects
  *
  * For sessions with `objects` alone, whose things one thread changes at a time: what
- * session_get_objects() gave it and tracked_objects_update() changed. Clients are not told that all is
- * said until the look has ended.
+ * session_get_objects() gave it and tracked_objects_update() changed. Clients are not told that all
+ * is said until the look has ended.
  * In:      now: what is known by the picture, NULL = nothing came of it; news: mask of what clients
  *          are told of
  */
