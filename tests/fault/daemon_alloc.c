@@ -7,6 +7,7 @@
 #include "tests/support/fault_malloc.h"
 
 #include "tests/support/core_rig.h"
+#include "tests/support/unit.h"
 
 #define FRAMES 4
 
@@ -178,31 +179,31 @@ static void sweep(bool for_ever)
     free(r.jpeg);
 }
 
-static void one_allocation_fails(void **state)
+TEST(one_allocation_fails)
 {
-    (void)state;
     sweep(false);
 }
 
-static void all_fail_from_one_on(void **state)
+TEST(all_fail_from_one_on)
 {
-    (void)state;
     sweep(true);
 }
 
-int main(void)
+static int make_models(void **state)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_allocation_fails),
-        cmocka_unit_test(all_fail_from_one_on),
-    };
-    int rc;
-
+    (void)state;
     log_open(CONFIG_LOG_TEXT, LOG_EMERG);
     tiny_models(models_dir);
     rig_config(&config, models_dir);
     config.decode.threads = 1;
-    rc = cmocka_run_group_tests(tests, NULL, NULL);
-    tiny_models_remove(models_dir);
-    return rc;
+    return 0;
 }
+
+static int remove_models(void **state)
+{
+    (void)state;
+    tiny_models_remove(models_dir);
+    return 0;
+}
+
+TEST_GROUP(make_models, remove_models)

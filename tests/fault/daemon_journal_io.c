@@ -8,6 +8,7 @@
 #include "tests/support/fault_io.h"
 
 #include "tests/support/journal_case.h"
+#include "tests/support/unit.h"
 
 #include <dirent.h>
 
@@ -177,12 +178,11 @@ static long run(long k, enum fault_io_how how, bool for_ever)
     return failed;
 }
 
-static void every_call(void **state)
+TEST(every_call)
 {
     static const char *const names[FAULT_HOWS] = {"EIO", "ENOSPC", "short", "short, then full"};
     int before;
 
-    (void)state;
     run(0, FAULT_EIO, false);
     before = descriptors();
     for (int how = 0; how < FAULT_HOWS; how++)
@@ -196,11 +196,10 @@ static void every_call(void **state)
         }
 }
 
-static void every_call_of_a_removal(void **state)
+TEST(every_call_of_a_removal)
 {
     int before = -1;
 
-    (void)state;
     for (int how = 0; how < FAULT_SHORT; how++)
         for (int for_ever = 0; for_ever < 2; for_ever++) {
             long failed = 1, k = 1;
@@ -235,7 +234,7 @@ ssize_t pread(int fd, void *buf, size_t n, off_t off)
 }
 
 /* A sector that cannot be read is damage where it is, whatever is behind it; nothing is cut. */
-static void a_bad_sector_is_damage(void **state)
+TEST(a_bad_sector_is_damage)
 {
     struct journal_reader *r;
     struct journal_scan scan, right;
@@ -246,7 +245,6 @@ static void a_bad_sector_is_damage(void **state)
     size_t len;
     int n_damaged = 0;
 
-    (void)state;
     case_folder(folder);
     assert_int_equal(write_journal(), APPENDS);
     assert_int_equal(open_journal(&j), 0);
@@ -366,24 +364,19 @@ static void cut_power_after_each(bool sync)
     case_remove(folder);
 }
 
-static void nothing_acknowledged_hangs_on_power(void **state)
+TEST(nothing_acknowledged_hangs_on_power)
 {
-    (void)state;
     cut_power_after_each(true);
     cut_power_after_each(false);
 }
 
-int main(void)
+static int write_to_memory(void **state)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_call),
-        cmocka_unit_test(every_call_of_a_removal),
-        cmocka_unit_test(a_bad_sector_is_damage),
-        cmocka_unit_test(nothing_acknowledged_hangs_on_power),
-    };
-
+    (void)state;
     log_open(CONFIG_LOG_TEXT, LOG_EMERG);
     if (access("/dev/shm", W_OK) == 0) /* what is under test is not how fast a disk syncs */
         setenv("TMPDIR", "/dev/shm", 1);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return 0;
 }
+
+TEST_GROUP(write_to_memory, NULL)

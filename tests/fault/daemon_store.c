@@ -9,6 +9,7 @@
 #include "tests/support/fault_malloc.h"
 
 #include "tests/support/core_rig.h"
+#include "tests/support/unit.h"
 
 #include "daemon/disk/store.h"
 
@@ -307,15 +308,13 @@ static void every_call(bool second)
     }
 }
 
-static void a_life_with_faults_loses_nothing(void **state)
+TEST(a_life_with_faults_loses_nothing)
 {
-    (void)state;
     every_call(false);
 }
 
-static void faults_on_the_way_back_lose_nothing(void **state)
+TEST(faults_on_the_way_back_lose_nothing)
 {
-    (void)state;
     every_call(true);
 }
 
@@ -343,12 +342,4 @@ static int close_all(void **state)
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_life_with_faults_loses_nothing),
-        cmocka_unit_test(faults_on_the_way_back_lose_nothing),
-    };
-
-    return cmocka_run_group_tests(tests, open_all, close_all);
-}
+TEST_GROUP(open_all, close_all)

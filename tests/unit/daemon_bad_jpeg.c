@@ -11,6 +11,7 @@
 #include "tests/support/sample.h"
 #include "tests/support/bad_jpeg.h"
 #include "tests/support/core_rig.h"
+#include "tests/support/unit.h"
 
 #define W 320
 #define H 240
@@ -215,7 +216,7 @@ static double median(double *values, int n)
     return (values[(n - 1) / 2] + values[n / 2]) / 2;
 }
 
-static void the_neighbour_does_not_feel_it(void **state)
+TEST(the_neighbour_does_not_feel_it)
 {
     struct session_options o = rig_options();
     double bad[ROUNDS], good[ROUNDS];
@@ -225,7 +226,6 @@ static void the_neighbour_does_not_feel_it(void **state)
     int rounds = sample_full() || bound_wanted() ? ROUNDS : SAMPLE;
     long before, peak;
 
-    (void)state;
     rig_open(&rig);
     fake_gpu_plan.wait_us = BATCH_US;
     hostile.files = bad_jpeg_new(W, H);
@@ -254,13 +254,4 @@ static void the_neighbour_does_not_feel_it(void **state)
     rig_disconnect(&healthy.client);
     bad_jpeg_free(&hostile.files);
     rig_close(&rig);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_neighbour_does_not_feel_it),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
 #include "daemon/work/loop_closure_internal.h"
 #include "gpu/tie/small.h"
 #include "tests/support/stones.h"
+#include "tests/support/unit.h"
 
 #define ROUND 12 /* keyframes of one round of the walk: 4.4 m */
 #define KEYWALK (2 * ROUND)
@@ -172,7 +173,7 @@ static struct session_pose corrected[WALK]; /* of the session below */
 static struct session_info bundled;
 
 /* Of a process that nothing happens to. */
-static void bundled_before_closed(void **state)
+TEST(bundled_before_closed)
 {
     static struct mirror_point points[2][FAKE_SLOTS];
     static struct session_pose before[WALK];
@@ -183,7 +184,6 @@ static void bundled_before_closed(void **state)
     uint32_t n;
     struct rig r;
 
-    (void)state;
     rig_open(&r);
     begin(&r, &c, id, &o, DRIFT);
     was = rig_info(&r, id);
@@ -214,7 +214,7 @@ static void bundled_before_closed(void **state)
     bundled = info;
 }
 
-static void right_poses_stay(void **state)
+TEST(right_poses_stay)
 {
     static struct rig_client c;
     struct session_options o = walk_options(SESSION_JOURNAL_OFF, true);
@@ -222,7 +222,6 @@ static void right_poses_stay(void **state)
     char id[API_ID_CAP];
     struct rig r;
 
-    (void)state;
     rig_open(&r);
     begin(&r, &c, id, &o, 0);
     was = rig_info(&r, id);
@@ -246,7 +245,7 @@ static void refused(struct rig *r, const char *id, const char *why)
 }
 
 /* On request: of one that is closed and has keyframes, once and again. */
-static void refined_on_request(void **state)
+TEST(refined_on_request)
 {
     static struct rig_client c;
     struct session_options o = walk_options(SESSION_JOURNAL_OFF, false), none = rig_options();
@@ -254,7 +253,6 @@ static void refined_on_request(void **state)
     char id[API_ID_CAP];
     struct rig r;
 
-    (void)state;
     rig_open(&r);
     rig_session(&r, &none, id);
     close_it(&r, id);
@@ -344,7 +342,7 @@ static void die_and_come_back(void)
 
 /* The keyframes that are put in are on the disk only when the bundle has saved them: a death before
  * that brings back those of grey pictures, so none is before it. */
-static void a_death_changes_nothing(void **state)
+TEST_WITH(a_death_changes_nothing, make_folder, remove_folder)
 {
     for (int i = 0; i < 3; i++) {
         on_request = i == 1;
@@ -355,14 +353,13 @@ static void a_death_changes_nothing(void **state)
     }
 }
 
-static void one_that_is_deleted_ends(void **state)
+TEST(one_that_is_deleted_ends)
 {
     static struct rig_client c;
     struct session_options o = walk_options(SESSION_JOURNAL_OFF, true);
     char id[API_ID_CAP];
     struct rig r;
 
-    (void)state;
     rig_open(&r);
     begin(&r, &c, id, &o, DRIFT);
     close_it(&r, id);
@@ -374,7 +371,7 @@ static void one_that_is_deleted_ends(void **state)
 
 /* Frames wait behind each other: one is chosen as a keyframe while those before it are copied,
  * described and compared, each by a thread of its own (MODE=tsan is what this is for). */
-static void keyframes_of_frames_in_a_row(void **state)
+TEST(keyframes_of_frames_in_a_row)
 {
     struct session_options o = walk_options(SESSION_JOURNAL_OFF, false);
     static struct rig_client in;
@@ -383,7 +380,6 @@ static void keyframes_of_frames_in_a_row(void **state)
     struct session *s;
     struct rig r;
 
-    (void)state;
     rig_open(&r);
     rig_session(&r, &o, id);
     rig_connect(&r, &in, id, CONTROL_INGEST);
@@ -403,16 +399,4 @@ static void keyframes_of_frames_in_a_row(void **state)
     rig_close(&r);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bundled_before_closed),
-        cmocka_unit_test(right_poses_stay),
-        cmocka_unit_test(refined_on_request),
-        cmocka_unit_test_setup_teardown(a_death_changes_nothing, make_folder, remove_folder),
-        cmocka_unit_test(one_that_is_deleted_ends),
-        cmocka_unit_test(keyframes_of_frames_in_a_row),
-    };
-
-    return cmocka_run_group_tests(tests, draw_all, NULL);
-}
+TEST_GROUP(draw_all, NULL)

@@ -5,6 +5,7 @@
 #include "daemon/session/session_ends.h"
 #include "daemon/work/frame_end.h"
 #include "tests/support/store_rig.h"
+#include "tests/support/unit.h"
 
 #define WAITING 12 /* keyframes, in each session */
 #define SENT 9     /* frames */
@@ -62,13 +63,12 @@ static struct session_info whole(void)
     return info;
 }
 
-static void rounds_come_before_closed(void **state)
+TEST(rounds_come_before_closed)
 {
     static struct rig_client c;
     char id[API_ID_CAP];
     struct rig r;
 
-    (void)state;
     (void)whole();
     rig_open(&r);
     atomic_store(&fake_gpu_plan.waiting, WAITING);
@@ -83,14 +83,13 @@ static void rounds_come_before_closed(void **state)
 }
 
 /* A thread that was about to settle it when it was told to close. */
-static void nothing_closes_it_before_its_rounds(void **state)
+TEST(nothing_closes_it_before_its_rounds)
 {
     static struct rig_client c;
     struct session *s;
     char id[API_ID_CAP];
     struct rig r;
 
-    (void)state;
     rig_open(&r);
     atomic_store(&fake_gpu_plan.waiting, WAITING);
     begin(&r, &c, id, SESSION_JOURNAL_OFF);
@@ -106,14 +105,13 @@ static void nothing_closes_it_before_its_rounds(void **state)
     rig_close(&r);
 }
 
-static void some_sessions_have_none(void **state)
+TEST(some_sessions_have_none)
 {
     static struct rig_client c;
     struct session_options o = rig_options();
     char id[API_ID_CAP];
     struct rig r;
 
-    (void)state;
     rig_open(&r);
     atomic_store(&fake_gpu_plan.waiting, WAITING);
     rig_session(&r, &o, id); /* it had no frame */
@@ -155,7 +153,7 @@ static void close_and_be_killed(int out)
     raise(SIGKILL);
 }
 
-static void a_death_changes_nothing(void **state)
+TEST_WITH(a_death_changes_nothing, make_folder, remove_folder)
 {
     /* with a checkpoint after each frame the first round comes behind one of all frames */
     static const struct {
@@ -166,7 +164,6 @@ static void a_death_changes_nothing(void **state)
     char id[API_ID_CAP];
     struct rig r;
 
-    (void)state;
     for (size_t i = 0; i < sizeof deaths / sizeof *deaths; i++) {
         rounds_before_death = deaths[i].rounds;
         checkpoint_frames = deaths[i].checkpoint_frames;
@@ -190,13 +187,12 @@ static void a_death_changes_nothing(void **state)
     }
 }
 
-static void who_has_no_time_does_without(void **state)
+TEST(who_has_no_time_does_without)
 {
     static struct rig_client c;
     char id[API_ID_CAP];
     struct rig r;
 
-    (void)state;
     rig_open(&r);
     atomic_store(&fake_gpu_plan.waiting, WAITING);
     begin(&r, &c, id, SESSION_JOURNAL_OFF);
@@ -212,13 +208,12 @@ static void who_has_no_time_does_without(void **state)
     rig_close(&r);
 }
 
-static void a_round_that_fails_is_the_last(void **state)
+TEST(a_round_that_fails_is_the_last)
 {
     static struct rig_client c;
     char id[API_ID_CAP];
     struct rig r;
 
-    (void)state;
     rig_open(&r);
     atomic_store(&fake_gpu_plan.waiting, WAITING);
     begin(&r, &c, id, SESSION_JOURNAL_OFF);
@@ -231,14 +226,13 @@ static void a_round_that_fails_is_the_last(void **state)
     rig_close(&r);
 }
 
-static void one_that_is_deleted_ends(void **state)
+TEST(one_that_is_deleted_ends)
 {
     static struct rig_client c;
     char id[API_ID_CAP];
     struct err err = {0};
     struct rig r;
 
-    (void)state;
     rig_open(&r);
     atomic_store(&fake_gpu_plan.waiting, WAITING);
     begin(&r, &c, id, SESSION_JOURNAL_OFF);
@@ -252,19 +246,4 @@ static void one_that_is_deleted_ends(void **state)
     rig_close(&r); /* every session is gone, or this does not end */
     assert_int_equal(fake_gpu_plan.sessions, 0);
     assert_int_equal(fake_gpu_plan.wrong, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rounds_come_before_closed),
-        cmocka_unit_test(nothing_closes_it_before_its_rounds),
-        cmocka_unit_test(some_sessions_have_none),
-        cmocka_unit_test_setup_teardown(a_death_changes_nothing, make_folder, remove_folder),
-        cmocka_unit_test(who_has_no_time_does_without),
-        cmocka_unit_test(a_round_that_fails_is_the_last),
-        cmocka_unit_test(one_that_is_deleted_ends),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,8 @@
 /* The core from the edges' side: frames in, answers and blocks out, on a device that is a fake. */
 #include "tests/support/core_rig.h"
+#include "tests/support/unit.h"
 
-static void frames_become_a_cloud(void **state)
+TEST(frames_become_a_cloud)
 {
     static struct rig_client in, out;
     struct session_options o = rig_options();
@@ -11,7 +12,6 @@ static void frames_become_a_cloud(void **state)
     struct rig r;
     int n;
 
-    (void)state;
     rig_open(&r);
     rig_session(&r, &o, id);
     rig_connect(&r, &in, id, CONTROL_INGEST);
@@ -51,7 +51,7 @@ static void frames_become_a_cloud(void **state)
 
 /* A client that lost its connection sends again what was not answered: nothing is taken twice, and
  * it hears of each frame once, so that its window holds. */
-static void a_frame_under_way_belongs_to_who_sent_it_last(void **state)
+TEST(a_frame_under_way_belongs_to_who_sent_it_last)
 {
     static struct rig_client first, second;
     struct session_options o = rig_options();
@@ -59,7 +59,6 @@ static void a_frame_under_way_belongs_to_who_sent_it_last(void **state)
     char id[API_ID_CAP];
     struct rig r;
 
-    (void)state;
     o.mode = SESSION_LOSSLESS;
     rig_open(&r);
     rig_session(&r, &o, id);
@@ -90,7 +89,7 @@ static void a_frame_under_way_belongs_to_who_sent_it_last(void **state)
 }
 
 /* A focal length that passes at the picture's own size is less than a pixel once it is scaled. */
-static void a_focal_length_that_scaling_eats_is_refused(void **state)
+TEST(a_focal_length_that_scaling_eats_is_refused)
 {
     static struct rig_client c;
     struct session_options o = rig_options();
@@ -98,7 +97,6 @@ static void a_focal_length_that_scaling_eats_is_refused(void **state)
     struct frame f;
     struct rig r;
 
-    (void)state;
     rig_open(&r);
     rig_picture(&r, 1280, 960, 40);
     rig_session(&r, &o, id);
@@ -121,7 +119,7 @@ static void a_focal_length_that_scaling_eats_is_refused(void **state)
 }
 
 /* Large pictures go to the card's engines; what they will not have is decoded here. */
-static void large_pictures_go_to_the_card(void **state)
+TEST(large_pictures_go_to_the_card)
 {
     static const struct {
         int engines, fail, w, decoded;
@@ -131,7 +129,6 @@ static void large_pictures_go_to_the_card(void **state)
                  {7, ERR_MEMORY, 1280, 3},
                  {7, 0, 320, 0}};
 
-    (void)state;
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         static struct rig_client c;
         struct session_options o = rig_options();
@@ -162,7 +159,7 @@ static void large_pictures_go_to_the_card(void **state)
     }
 }
 
-static void an_export_is_what_a_client_holds(void **state)
+TEST(an_export_is_what_a_client_holds)
 {
     static struct rig_client in;
     struct session_options o = rig_options();
@@ -173,7 +170,6 @@ static void an_export_is_what_a_client_holds(void **state)
     struct rig r;
     size_t n;
 
-    (void)state;
     rig_open(&r);
     rig_session(&r, &o, id);
     rig_connect(&r, &in, id, CONTROL_INGEST);
@@ -199,7 +195,7 @@ static void an_export_is_what_a_client_holds(void **state)
 }
 
 /* Each kind of bad frame costs that frame alone and says why. */
-static void bad_frames_are_refused_with_a_reason(void **state)
+TEST(bad_frames_are_refused_with_a_reason)
 {
     static struct rig_client in;
     struct session_options o = rig_options();
@@ -209,7 +205,6 @@ static void bad_frames_are_refused_with_a_reason(void **state)
     struct rig r;
     int at = 0;
 
-    (void)state;
     rig_open(&r);
     rig_session(&r, &o, id);
     rig_connect(&r, &in, id, CONTROL_INGEST);
@@ -255,7 +250,7 @@ static void bad_frames_are_refused_with_a_reason(void **state)
     rig_close(&r);
 }
 
-static void lost_tracking_and_new_worlds_restart(void **state)
+TEST(lost_tracking_and_new_worlds_restart)
 {
     static struct rig_client in;
     struct session_options o = rig_options();
@@ -263,7 +258,6 @@ static void lost_tracking_and_new_worlds_restart(void **state)
     struct frame f;
     struct rig r;
 
-    (void)state;
     rig_open(&r);
     rig_session(&r, &o, id);
     rig_connect(&r, &in, id, CONTROL_INGEST);
@@ -281,14 +275,13 @@ static void lost_tracking_and_new_worlds_restart(void **state)
     rig_close(&r);
 }
 
-static void close_uses_what_is_queued(void **state)
+TEST(close_uses_what_is_queued)
 {
     static struct rig_client in, late;
     struct session_options o = rig_options();
     char id[API_ID_CAP];
     struct rig r;
 
-    (void)state;
     rig_open(&r);
     fake_gpu_plan.delay_us = 20000;
     rig_session(&r, &o, id);
@@ -326,14 +319,13 @@ static void close_uses_what_is_queued(void **state)
     rig_close(&r);
 }
 
-static void deletion_at_any_moment(void **state)
+TEST(deletion_at_any_moment)
 {
     static struct rig_client in;
     struct session_options o = rig_options();
     char id[API_ID_CAP];
     struct rig r;
 
-    (void)state;
     rig_open(&r);
     for (int round = 0; round < 30; round++) {
         fake_gpu_plan.delay_us = round % 3 * 1000;
@@ -354,14 +346,13 @@ static void deletion_at_any_moment(void **state)
     rig_close(&r);
 }
 
-static void a_second_sender_replaces_the_first(void **state)
+TEST(a_second_sender_replaces_the_first)
 {
     static struct rig_client first, second;
     struct session_options o = rig_options();
     char id[API_ID_CAP];
     struct rig r;
 
-    (void)state;
     rig_open(&r);
     rig_session(&r, &o, id);
     rig_connect(&r, &first, id, CONTROL_INGEST);
@@ -378,14 +369,13 @@ static void a_second_sender_replaces_the_first(void **state)
     rig_close(&r);
 }
 
-static void a_lost_device_answers_and_says_so(void **state)
+TEST(a_lost_device_answers_and_says_so)
 {
     static struct rig_client in;
     struct session_options o = rig_options();
     char id[API_ID_CAP], why[API_TEXT_CAP];
     struct rig r;
 
-    (void)state;
     rig_open(&r);
     rig_session(&r, &o, id);
     rig_connect(&r, &in, id, CONTROL_INGEST);
@@ -407,14 +397,13 @@ static void a_lost_device_answers_and_says_so(void **state)
     rig_close(&r);
 }
 
-static void want_of_memory_costs_a_frame(void **state)
+TEST(want_of_memory_costs_a_frame)
 {
     static struct rig_client in;
     struct session_options o = rig_options();
     char id[API_ID_CAP];
     struct rig r;
 
-    (void)state;
     rig_open(&r);
     rig_session(&r, &o, id);
     rig_connect(&r, &in, id, CONTROL_INGEST);
@@ -437,7 +426,7 @@ static void want_of_memory_costs_a_frame(void **state)
     rig_close(&r);
 }
 
-static void retention_and_drain(void **state)
+TEST(retention_and_drain)
 {
     static struct rig_client in;
     struct session_options o = rig_options();
@@ -447,7 +436,6 @@ static void retention_and_drain(void **state)
     struct rig r;
     int retry;
 
-    (void)state;
     rig_open(&r);
     o.retention_s = -1;
     rig_session(&r, &o, kept);
@@ -489,7 +477,7 @@ static void retention_and_drain(void **state)
     rig_close(&r);
 }
 
-static void previews_and_control(void **state)
+TEST(previews_and_control)
 {
     static struct rig_client in, view;
     struct control_message end = {.op = CONTROL_END};
@@ -501,7 +489,6 @@ static void previews_and_control(void **state)
     struct rig r;
     int w, h;
 
-    (void)state;
     rig_open(&r);
     o.preview = true;
     rig_session(&r, &o, id);
@@ -538,25 +525,4 @@ static void previews_and_control(void **state)
     rig_disconnect(&view);
     rig_disconnect(&in);
     rig_close(&r);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(frames_become_a_cloud),
-        cmocka_unit_test(a_frame_under_way_belongs_to_who_sent_it_last),
-        cmocka_unit_test(a_focal_length_that_scaling_eats_is_refused),
-        cmocka_unit_test(large_pictures_go_to_the_card),
-        cmocka_unit_test(an_export_is_what_a_client_holds),
-        cmocka_unit_test(bad_frames_are_refused_with_a_reason),
-        cmocka_unit_test(lost_tracking_and_new_worlds_restart),
-        cmocka_unit_test(close_uses_what_is_queued),
-        cmocka_unit_test(deletion_at_any_moment),
-        cmocka_unit_test(a_second_sender_replaces_the_first),
-        cmocka_unit_test(a_lost_device_answers_and_says_so),
-        cmocka_unit_test(want_of_memory_costs_a_frame),
-        cmocka_unit_test(retention_and_drain),
-        cmocka_unit_test(previews_and_control),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

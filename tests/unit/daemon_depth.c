@@ -2,6 +2,7 @@
  * viewers have the newest, and what only a map of points needs is refused. Sessions with a cloud:
  * clients that ask have it beside the cloud, and the device copies none where no client asks. */
 #include "tests/support/core_rig.h"
+#include "tests/support/unit.h"
 
 #define FRAMES 12
 
@@ -14,7 +15,7 @@ static struct session_options depth_options(void)
     return o;
 }
 
-static void each_frame_has_its_map(void **state)
+TEST(each_frame_has_its_map)
 {
     static struct rig_client in;
     struct session_options o = depth_options();
@@ -23,7 +24,6 @@ static void each_frame_has_its_map(void **state)
     struct frame f;
     struct rig r;
 
-    (void)state;
     rig_open(&r);
     rig_session(&r, &o, id);
     rig_connect(&r, &in, id, CONTROL_INGEST);
@@ -54,14 +54,13 @@ static void each_frame_has_its_map(void **state)
     rig_close(&r);
 }
 
-static void a_slow_viewer_has_the_newest(void **state)
+TEST(a_slow_viewer_has_the_newest)
 {
     static struct rig_client in, view;
     struct session_options o = depth_options();
     char id[API_ID_CAP];
     struct rig r;
 
-    (void)state;
     o.depth_unit = SESSION_DEPTH_UNIT_INVERSE;
     rig_open(&r);
     rig_session(&r, &o, id);
@@ -82,14 +81,13 @@ static void a_slow_viewer_has_the_newest(void **state)
 }
 
 /* A sender that does not read gets each map when it does, and holds nothing up. */
-static void a_slow_sender_misses_nothing(void **state)
+TEST(a_slow_sender_misses_nothing)
 {
     static struct rig_client in;
     struct session_options o = depth_options();
     char id[API_ID_CAP];
     struct rig r;
 
-    (void)state;
     o.mode = SESSION_LOSSLESS;
     rig_open(&r);
     rig_session(&r, &o, id);
@@ -107,14 +105,13 @@ static void a_slow_sender_misses_nothing(void **state)
     rig_close(&r);
 }
 
-static void a_depth_session_is_small(void **state)
+TEST(a_depth_session_is_small)
 {
     struct session_options o = depth_options(), mono = rig_options();
     char id[API_ID_CAP];
     uint64_t small;
     struct rig r;
 
-    (void)state;
     rig_open(&r);
     rig_session(&r, &o, id);
     small = rig_info(&r, id).memory_bytes;
@@ -124,7 +121,7 @@ static void a_depth_session_is_small(void **state)
     rig_close(&r);
 }
 
-static void what_needs_a_map_is_refused(void **state)
+TEST(what_needs_a_map_is_refused)
 {
     struct session_options o = depth_options();
     struct session_pose poses[4];
@@ -135,7 +132,6 @@ static void what_needs_a_map_is_refused(void **state)
     struct rig r;
     int n;
 
-    (void)state;
     rig_open(&r);
     rig_session(&r, &o, id);
     assert_int_equal(core_ops.export_open(r.core, id, "", false, &e, &bytes, &hash, &err),
@@ -146,7 +142,7 @@ static void what_needs_a_map_is_refused(void **state)
 }
 
 /* One frame at a time, each read by all three before the next. */
-static void clouds_give_depth_to_those_that_ask(void **state)
+TEST(clouds_give_depth_to_those_that_ask)
 {
     static struct rig_client in, all, third, none;
     struct session_options o = rig_options();
@@ -154,7 +150,6 @@ static void clouds_give_depth_to_those_that_ask(void **state)
     char id[API_ID_CAP];
     struct rig r;
 
-    (void)state;
     rig_open(&r);
     rig_session(&r, &o, id);
     rig_connect_depth(&r, &in, id, CONTROL_INGEST, 1);
@@ -187,14 +182,13 @@ static void clouds_give_depth_to_those_that_ask(void **state)
 
 /* A copy of depth is asked of the device for frames that a client is told of, and for no others; of
  * a session that ties worlds for its keyframes as well. */
-static void depth_is_not_copied_unasked(void **state)
+TEST(depth_is_not_copied_unasked)
 {
     static struct rig_client in, view;
     struct session_options o = rig_options();
     char id[API_ID_CAP];
     struct rig r;
 
-    (void)state;
     o.ties = SESSION_TIES_OFF;
     rig_open(&r);
     rig_session(&r, &o, id);
@@ -216,14 +210,13 @@ static void depth_is_not_copied_unasked(void **state)
 }
 
 /* A client that reads one message for each frame that comes gets blocks between the maps. */
-static void depth_does_not_hold_the_cloud_up(void **state)
+TEST(depth_does_not_hold_the_cloud_up)
 {
     static struct rig_client in, view;
     struct session_options o = rig_options();
     char id[API_ID_CAP];
     struct rig r;
 
-    (void)state;
     rig_open(&r);
     rig_session(&r, &o, id);
     rig_connect(&r, &in, id, CONTROL_INGEST);
@@ -239,20 +232,4 @@ static void depth_does_not_hold_the_cloud_up(void **state)
     rig_disconnect(&in);
     rig_disconnect(&view);
     rig_close(&r);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_frame_has_its_map),
-        cmocka_unit_test(a_slow_viewer_has_the_newest),
-        cmocka_unit_test(a_slow_sender_misses_nothing),
-        cmocka_unit_test(a_depth_session_is_small),
-        cmocka_unit_test(what_needs_a_map_is_refused),
-        cmocka_unit_test(clouds_give_depth_to_those_that_ask),
-        cmocka_unit_test(depth_is_not_copied_unasked),
-        cmocka_unit_test(depth_does_not_hold_the_cloud_up),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* Several devices: which are opened, what is said when one is missing, where sessions go. */
 #include "tests/support/core_rig.h"
+#include "tests/support/unit.h"
 
 static void rig_open_devices(struct rig *r, const char *use, int cuda, unsigned broken)
 {
@@ -30,7 +31,7 @@ static const char *device_names(struct rig *r)
     return names;
 }
 
-static void words_name_devices(void **state)
+TEST(words_name_devices)
 {
     static const struct {
         const char *use;
@@ -60,7 +61,6 @@ static void words_name_devices(void **state)
         {"cuda:0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16", 99, NULL},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct err err = {0};
         struct devices d;
@@ -80,7 +80,7 @@ static void words_name_devices(void **state)
     }
 }
 
-static void what_opens_computes_and_what_is_missing_is_told(void **state)
+TEST(what_opens_computes_and_what_is_missing_is_told)
 {
     static const struct {
         const char *use;
@@ -102,7 +102,6 @@ static void what_opens_computes_and_what_is_missing_is_told(void **state)
     char why[API_TEXT_CAP];
     struct rig r;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         rig_open_devices(&r, cases[i].use, cases[i].cuda, cases[i].broken);
         assert_string_equal(device_names(&r), cases[i].names);
@@ -114,7 +113,7 @@ static void what_opens_computes_and_what_is_missing_is_told(void **state)
 }
 
 /* Nothing to compute on: it answers, is watched, and takes no session. */
-static void no_device_no_session(void **state)
+TEST(no_device_no_session)
 {
     struct session_options o = rig_options();
     struct session_info info;
@@ -123,7 +122,6 @@ static void no_device_no_session(void **state)
     struct rig r;
     int retry = 0;
 
-    (void)state;
     rig_open_devices(&r, "cuda", 0, 0);
     assert_int_equal(core_ops.session_create(r.core, &o, "", &info, &retry, &err), ERR_BUSY);
     assert_non_null(strstr(err.text, "no CUDA in this test"));
@@ -142,14 +140,13 @@ static void create(struct rig *r, char id[API_ID_CAP], const char *expected)
         assert_string_equal(rig_info(r, id).device, expected);
 }
 
-static void new_sessions_spread(void **state)
+TEST(new_sessions_spread)
 {
     struct api_device d[4];
     char id[API_ID_CAP], first[API_ID_CAP];
     struct rig r;
     int n;
 
-    (void)state;
     rig_open_devices(&r, "cuda", 4, 0);
     create(&r, first, "cuda:0");
     for (int i = 1; i < 16; i++)
@@ -168,14 +165,13 @@ static void new_sessions_spread(void **state)
 }
 
 /* What sessions do counts more than how many they are or what they hold. */
-static void a_busy_device_gets_no_more(void **state)
+TEST(a_busy_device_gets_no_more)
 {
     static struct rig_client busy, calm[2];
     struct session_options o = rig_options();
     char id[API_ID_CAP];
     struct rig r;
 
-    (void)state;
     rig_open_devices(&r, "cuda:0,1", 2, 0);
     create(&r, id, "cuda:0");
     rig_connect(&r, &busy, id, CONTROL_INGEST);
@@ -201,7 +197,7 @@ static void a_busy_device_gets_no_more(void **state)
 }
 
 /* The best device has no memory left: the next best takes it; none: busy. */
-static void memory_decides_last(void **state)
+TEST(memory_decides_last)
 {
     struct session_options o = rig_options();
     struct session_info info;
@@ -210,7 +206,6 @@ static void memory_decides_last(void **state)
     struct rig r;
     int retry;
 
-    (void)state;
     rig_open_devices(&r, "cuda", 2, 0);
     atomic_store(&worker_budget(r.core->workers[0])->limit, 1);
     create(&r, id, "cuda:1");
@@ -223,7 +218,7 @@ static void memory_decides_last(void **state)
 
 /* Frames of sessions on four devices at once; one lost device ends the process, the others answer
  * until then. */
-static void devices_work_side_by_side(void **state)
+TEST(devices_work_side_by_side)
 {
     static struct rig_client c[8];
     struct api_device d[4];
@@ -231,7 +226,6 @@ static void devices_work_side_by_side(void **state)
     struct rig r;
     int n;
 
-    (void)state;
     rig_open_devices(&r, "cuda", 4, 0);
     fake_gpu_plan.wait_us = 1000;
     for (int i = 0; i < 8; i++) {
@@ -257,18 +251,4 @@ static void devices_work_side_by_side(void **state)
     for (int i = 0; i < 8; i++)
         rig_disconnect(&c[i]);
     rig_close(&r);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(words_name_devices),
-        cmocka_unit_test(what_opens_computes_and_what_is_missing_is_told),
-        cmocka_unit_test(no_device_no_session),
-        cmocka_unit_test(new_sessions_spread),
-        cmocka_unit_test(a_busy_device_gets_no_more),
-        cmocka_unit_test(memory_decides_last),
-        cmocka_unit_test(devices_work_side_by_side),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* How things end and come back: a stop with frames under way, sessions after a restart. */
 #include "tests/support/store_rig.h"
+#include "tests/support/unit.h"
 
 #define LONG 60 /* frames of a journal that takes its time */
 
@@ -14,14 +15,13 @@ static void read_to_the_end(struct rig_client *c)
 
 /* ------------------------------------------------------------------------- a stop */
 
-static void what_was_taken_is_answered_before_the_farewell(void **state)
+TEST_WITH(what_was_taken_is_answered_before_the_farewell, make_folder, remove_folder)
 {
     static struct rig_client c;
     struct session_options o = options(SESSION_LOSSLESS);
     char id[API_ID_CAP];
     struct rig r;
 
-    (void)state;
     open_slow_rig(&r, 0, 20000);
     rig_session(&r, &o, id);
     rig_connect(&r, &c, id, CONTROL_INGEST);
@@ -49,7 +49,7 @@ static void what_was_taken_is_answered_before_the_farewell(void **state)
     rig_close(&r);
 }
 
-static void without_time_what_waits_is_answered_at_least(void **state)
+TEST_WITH(without_time_what_waits_is_answered_at_least, make_folder, remove_folder)
 {
     static struct rig_client c;
     struct session_options o = options(SESSION_LOSSLESS);
@@ -57,7 +57,6 @@ static void without_time_what_waits_is_answered_at_least(void **state)
     char id[API_ID_CAP];
     struct rig r;
 
-    (void)state;
     o.journal = SESSION_JOURNAL_OFF;
     open_slow_rig(&r, 0, 100000);
     rig_session(&r, &o, id);
@@ -100,7 +99,7 @@ static void feed_and_stop(char ids[3][API_ID_CAP])
     rig_close(&r); /* no drain, so no checkpoint */
 }
 
-static void the_session_asked_for_comes_back_first(void **state)
+TEST_WITH(the_session_asked_for_comes_back_first, make_folder, remove_folder)
 {
     char ids[3][API_ID_CAP], *first = ids[0], *asked = ids[1], *brief = ids[2];
     struct session_info info;
@@ -111,7 +110,6 @@ static void the_session_asked_for_comes_back_first(void **state)
     int retry_s = 0, w, h;
     struct rig r;
 
-    (void)state;
     feed_and_stop(ids);
     store_config(&r, &config, 0, 20000);
     rig_load_with(&r, &config);
@@ -134,17 +132,4 @@ static void the_session_asked_for_comes_back_first(void **state)
     wait_until_back(&r, first);
     assert_int_equal(rig_info(&r, first).counts.used, LONG);
     rig_close(&r);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(what_was_taken_is_answered_before_the_farewell, make_folder,
-                                        remove_folder),
-        cmocka_unit_test_setup_teardown(without_time_what_waits_is_answered_at_least, make_folder,
-                                        remove_folder),
-        cmocka_unit_test_setup_teardown(the_session_asked_for_comes_back_first, make_folder,
-                                        remove_folder),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
  * behind, faults in flight, and the end of a session that is in the air. */
 #include "tests/support/bound.h"
 #include "tests/support/core_rig.h"
+#include "tests/support/unit.h"
 
 #include "daemon/config_table.h"
 
@@ -60,13 +61,12 @@ static void keep_up(struct rig_client *c, int sent, int unanswered)
 
 /* Busy sessions fill both flights; frames of one stay in order, and its cloud is what it would be
  * alone. The fake counts a session that flies twice. */
-static void a_batch_is_enqueued_while_one_computes(void **state)
+TEST(a_batch_is_enqueued_while_one_computes)
 {
     static struct fleet f;
     struct fleet *alone = calloc(1, sizeof(*alone));
     uint64_t hash;
 
-    (void)state;
     fleet_open_with(alone, 1, "batch", "2");
     for (uint64_t seq = 1; seq <= 20; seq++) {
         fleet_send(alone, seq);
@@ -99,12 +99,11 @@ static void a_batch_is_enqueued_while_one_computes(void **state)
 /* A frame that comes while a batch computes is enqueued before that is done, not after it, and
  * another may join it until then. The second part depends on time: the test thread may be late, but
  * not in every attempt. */
-static void a_late_frame_need_not_wait_for_the_device(void **state)
+TEST(a_late_frame_need_not_wait_for_the_device)
 {
     static struct fleet f;
     bool joined = false;
 
-    (void)state;
     fleet_open_with(&f, 3, "batch", "4");
     for (int i = 1; i < 3; i++) { /* their device state is there */
         assert_int_equal(rig_send(&f.r, &f.c[i], 1), 0);
@@ -138,12 +137,11 @@ static void a_late_frame_need_not_wait_for_the_device(void **state)
 
 /* A batch that took far longer than others do holds up the answers of no more than a few: the
  * worker would wait with a frame for others as long as it thinks that the device has work. */
-static void one_slow_batch_is_forgotten(void **state)
+TEST(one_slow_batch_is_forgotten)
 {
     static struct fleet f;
     uint64_t start_us = 0;
 
-    (void)state;
     fleet_open_with(&f, 1, "batch", "4");
     fake_gpu_plan.wait_us = 2000;
     for (uint64_t seq = 1; seq <= 20; seq++) {
@@ -161,11 +159,10 @@ static void one_slow_batch_is_forgotten(void **state)
 }
 
 /* A back end that computes while it enqueues has its results out before the next batch begins. */
-static void a_back_end_that_is_done_at_once_is_not_kept(void **state)
+TEST(a_back_end_that_is_done_at_once_is_not_kept)
 {
     static struct fleet f;
 
-    (void)state;
     fleet_open_with(&f, 4, "batch", "1");
     fake_gpu_plan.delay_us = 2000;
     for (uint64_t seq = 1; seq <= 10; seq++)
@@ -176,13 +173,12 @@ static void a_back_end_that_is_done_at_once_is_not_kept(void **state)
     fleet_close(&f);
 }
 
-static void the_device_fails_with_two_batches_under_way(void **state)
+TEST(the_device_fails_with_two_batches_under_way)
 {
     static struct fleet f;
     char why[API_TEXT_CAP];
     int faults = 0;
 
-    (void)state;
     fleet_open_with(&f, SESSIONS, "batch", "2");
     fake_gpu_plan.wait_us = 5000;
     fake_gpu_plan.fail_with = ERR_DEVICE;
@@ -202,12 +198,11 @@ static void the_device_fails_with_two_batches_under_way(void **state)
 }
 
 /* A batch that fails with its context whole costs its frames; the one beside it arrives. */
-static void one_of_two_batches_fails(void **state)
+TEST(one_of_two_batches_fails)
 {
     static struct fleet f;
     int used = 0, failed = 0;
 
-    (void)state;
     fleet_open_with(&f, 4, "batch", "2");
     fake_gpu_plan.wait_us = 5000;
     fake_gpu_plan.fail_with = ERR_MEMORY;
@@ -235,12 +230,11 @@ static void three_do_not_pay(void)
     fake_gpu_plan.size_us[2] = 30000;
 }
 
-static void those_left_behind_fly_next(void **state)
+TEST(those_left_behind_fly_next)
 {
     static struct fleet f;
     int batches = 0;
 
-    (void)state;
     fleet_open_with(&f, 3, "batch_wait_us", "10000"); /* all three board */
     for (uint64_t seq = 1; seq <= 60; seq++) {
         if (seq == 2)
@@ -267,11 +261,10 @@ static void those_left_behind_fly_next(void **state)
 
 /* Deleted, closed and stopped while on the device, or left behind: the fake counts a session
  * that is freed in flight, and a device that is closed with work on it. */
-static void sessions_end_in_the_air(void **state)
+TEST(sessions_end_in_the_air)
 {
     static struct fleet f;
 
-    (void)state;
     for (int round = 0; round < 24; round++) {
         fleet_open_with(&f, SESSIONS, "batch", round % 2 ? "3" : "2");
         fake_gpu_plan.wait_us = 2000;
@@ -292,11 +285,10 @@ static void sessions_end_in_the_air(void **state)
 }
 
 /* The device fails while frames are left behind: these are answered, too. */
-static void the_device_fails_with_some_left_behind(void **state)
+TEST(the_device_fails_with_some_left_behind)
 {
     static struct fleet f;
 
-    (void)state;
     for (int round = 0; round < 8; round++) {
         fleet_open_with(&f, 3, "batch", "4");
         three_do_not_pay();
@@ -318,12 +310,11 @@ static void the_device_fails_with_some_left_behind(void **state)
 
 /* The device state of a session takes its time to make: frames of others are used meanwhile, and
  * its own wait for it. */
-static void making_a_session_holds_up_nobody(void **state)
+TEST(making_a_session_holds_up_nobody)
 {
     static struct fleet f;
     uint64_t worst_us = 0;
 
-    (void)state;
     fleet_open_with(&f, 2, "batch", "2");
     assert_int_equal(rig_send(&f.r, &f.c[0], 1), 0);
     rig_wait_acks(&f.c[0], 1);
@@ -347,11 +338,10 @@ static void making_a_session_holds_up_nobody(void **state)
 }
 
 /* A session is deleted, and the core stopped, while its device state is being made. */
-static void a_session_ends_while_it_is_made(void **state)
+TEST(a_session_ends_while_it_is_made)
 {
     static struct fleet f;
 
-    (void)state;
     for (int round = 0; round < 4; round++) {
         fleet_open_with(&f, 4, "batch", "2");
         fake_gpu_plan.make_us = 30000;
@@ -366,11 +356,10 @@ static void a_session_ends_while_it_is_made(void **state)
 }
 
 /* The context is found lost when a session is made. */
-static void the_device_fails_where_sessions_are_made(void **state)
+TEST(the_device_fails_where_sessions_are_made)
 {
     static struct fleet f;
 
-    (void)state;
     fleet_open_with(&f, 2, "batch", "2");
     assert_int_equal(rig_send(&f.r, &f.c[0], 1), 0);
     rig_wait_acks(&f.c[0], 1);
@@ -444,14 +433,13 @@ static void *finish_soon(void *arg)
 
 /* One that has been served but for its last steps, and has more work, is company, too; not before
  * that, and not where company costs what it saves. */
-static void company_may_be_at_its_last_steps(void **state)
+TEST(company_may_be_at_its_last_steps)
 {
     struct entries x = {.t = NULL};
     struct turn_entry *got[2];
     pthread_t thread;
     int n;
 
-    (void)state;
     assert_int_equal(turn_new(&x.t, NULL), 0);
     turn_kick(x.t, &x.e[0]);
     turn_kick(x.t, &x.e[1]);
@@ -483,14 +471,13 @@ static void *come_unannounced(void *arg)
 }
 
 /* Where waiting costs nothing, any entry that comes is company. */
-static void anybody_may_be_waited_for(void **state)
+TEST(anybody_may_be_waited_for)
 {
     struct entries x = {.t = NULL};
     struct turn_entry *got;
     pthread_t thread;
     int n;
 
-    (void)state;
     assert_int_equal(turn_new(&x.t, NULL), 0);
     turn_kick(x.t, &x.e[0]);
     assert_int_equal(turn_take(x.t, &got, 1, 0), 1);
@@ -505,14 +492,13 @@ static void anybody_may_be_waited_for(void **state)
     turn_free(&x.t);
 }
 
-static void company_is_waited_for_only_if_it_is_due(void **state)
+TEST(company_is_waited_for_only_if_it_is_due)
 {
     struct entries x = {.t = NULL};
     struct turn_entry *got;
     pthread_t thread;
     int n;
 
-    (void)state;
     assert_int_equal(turn_new(&x.t, NULL), 0);
     turn_kick(x.t, &x.e[0]);
     assert_int_equal(turn_take(x.t, &got, 1, 0), 1);
@@ -561,38 +547,14 @@ static int batches_of(const char *wait_us)
 }
 
 /* A machine with other work may spoil one attempt, not all. */
-static void waiting_makes_batches_larger(void **state)
+TEST(waiting_makes_batches_larger)
 {
     int with = 1, without = 0;
 
-    (void)state;
     for (int i = 0; i < 5 && with >= without; i++) {
         with = batches_of("10000");
         without = batches_of("0");
         print_message("# 80 frames in %d batches, without waiting %d\n", with, without);
     }
     assert_true(with < without);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_batch_is_enqueued_while_one_computes),
-        cmocka_unit_test(a_late_frame_need_not_wait_for_the_device),
-        cmocka_unit_test(one_slow_batch_is_forgotten),
-        cmocka_unit_test(a_back_end_that_is_done_at_once_is_not_kept),
-        cmocka_unit_test(the_device_fails_with_two_batches_under_way),
-        cmocka_unit_test(one_of_two_batches_fails),
-        cmocka_unit_test(those_left_behind_fly_next),
-        cmocka_unit_test(sessions_end_in_the_air),
-        cmocka_unit_test(the_device_fails_with_some_left_behind),
-        cmocka_unit_test(making_a_session_holds_up_nobody),
-        cmocka_unit_test(a_session_ends_while_it_is_made),
-        cmocka_unit_test(the_device_fails_where_sessions_are_made),
-        cmocka_unit_test(company_is_waited_for_only_if_it_is_due),
-        cmocka_unit_test(anybody_may_be_waited_for),
-        cmocka_unit_test(company_may_be_at_its_last_steps),
-        cmocka_unit_test(waiting_makes_batches_larger),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
 #include "daemon/session/pace.h"
 #include "daemon/session/session.h"
 #include "tests/support/core_rig.h"
+#include "tests/support/unit.h"
 
 static void end(struct rig_client *c)
 {
@@ -13,7 +14,7 @@ static void end(struct rig_client *c)
     assert_int_equal(core_ops.stream_control(c->s, &m, NULL), 0);
 }
 
-static void fps_is_held_by_capture_time(void **state)
+TEST(fps_is_held_by_capture_time)
 {
     static struct rig_client in;
     struct session_options o = rig_options();
@@ -22,7 +23,6 @@ static void fps_is_held_by_capture_time(void **state)
     struct rig r;
     int used = 0, soon = 0;
 
-    (void)state;
     rig_open(&r);
     o.fps = 1;
     rig_session(&r, &o, id);
@@ -43,7 +43,7 @@ static void fps_is_held_by_capture_time(void **state)
     rig_close(&r);
 }
 
-static void clients_are_told_what_is_of_use(void **state)
+TEST(clients_are_told_what_is_of_use)
 {
     static struct rig_client in;
     struct session_options o = rig_options();
@@ -52,7 +52,6 @@ static void clients_are_told_what_is_of_use(void **state)
     struct rig r;
     int times = 0;
 
-    (void)state;
     rig_open(&r);
     o.fps = 20;
     rig_session(&r, &o, id);
@@ -109,7 +108,7 @@ static int send_patiently(struct rig *r, struct rig_client *c, uint64_t first, u
     return sent;
 }
 
-static void lossless_loses_nothing(void **state)
+TEST(lossless_loses_nothing)
 {
     static struct rig_client in;
     struct session_options o = rig_options();
@@ -119,7 +118,6 @@ static void lossless_loses_nothing(void **state)
     struct rig r;
     int used = 0;
 
-    (void)state;
     rig_open(&r);
     o.mode = SESSION_LOSSLESS;
     o.fps = 1; /* that none may be lost comes first */
@@ -152,14 +150,13 @@ static void lossless_loses_nothing(void **state)
 
 /* A client that does not wait gets nothing in before the frame that was `later`; a new
  * connection is free. */
-static void none_overtakes_a_frame_that_comes_later(void **state)
+TEST(none_overtakes_a_frame_that_comes_later)
 {
     static struct rig_client in, again;
     struct session_options o = rig_options();
     char id[API_ID_CAP];
     struct rig r;
 
-    (void)state;
     rig_open(&r);
     o.mode = SESSION_LOSSLESS;
     rig_session(&r, &o, id);
@@ -186,7 +183,7 @@ static void none_overtakes_a_frame_that_comes_later(void **state)
 
 /* Each source has its clock: what one sends makes no frame of the other too soon. What is of use is
  * shared by those that send. */
-static void sources_have_paces_of_their_own(void **state)
+TEST(sources_have_paces_of_their_own)
 {
     static struct rig_client left, right;
     struct session_options o = rig_options();
@@ -194,7 +191,6 @@ static void sources_have_paces_of_their_own(void **state)
     struct rig r;
     int used = 0;
 
-    (void)state;
     rig_open(&r);
     o.fps = 2;
     rig_session(&r, &o, id);
@@ -218,17 +214,4 @@ static void sources_have_paces_of_their_own(void **state)
     rig_disconnect(&right);
     rig_disconnect(&left);
     rig_close(&r);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fps_is_held_by_capture_time),
-        cmocka_unit_test(clients_are_told_what_is_of_use),
-        cmocka_unit_test(sources_have_paces_of_their_own),
-        cmocka_unit_test(lossless_loses_nothing),
-        cmocka_unit_test(none_overtakes_a_frame_that_comes_later),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

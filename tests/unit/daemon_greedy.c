@@ -5,6 +5,7 @@
  * the others wait is a matter of tests/unit/daemon_turn.c, where all is simulated, and of
  * tests/bench/greedy, on a machine that is calm. */
 #include "tests/support/core_rig.h"
+#include "tests/support/unit.h"
 
 #define N 8
 #define PERIOD_US (1000000 / 30.0)
@@ -120,12 +121,11 @@ static void run(struct rig *r, struct result *out, double greed)
     }
 }
 
-static void ten_times_the_rate_takes_nothing(void **state)
+TEST(ten_times_the_rate_takes_nothing)
 {
     static struct result calm, greedy;
     struct rig r;
 
-    (void)state;
     open_with_batch(&r, 4);
     fake_gpu_plan.delay_us = 500; /* frames come while it works */
     run(&r, &calm, 1);
@@ -137,12 +137,4 @@ static void ten_times_the_rate_takes_nothing(void **state)
     assert_true(greedy.greedy_used * (N - 1) > greedy.used); /* it has its share at least, */
     assert_true(greedy.greedy_dropped > 20);                 /* which is not all it wants */
     rig_close(&r);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ten_times_the_rate_takes_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* The journal: what was appended is read again, over segments, restarts, checkpoints and logs. */
 #include "tests/support/journal_case.h"
+#include "tests/support/unit.h"
 
 #include "daemon/clock.h"
 
@@ -92,13 +93,12 @@ static void append_range(struct case_log *c, int from, int to)
         case_append(c, i, type_of(i), length_of(i));
 }
 
-static void round_trip_over_segments(void **state)
+TEST_WITH(round_trip_over_segments, setup, teardown)
 {
     struct journal *j = case_open(path, 100000);
     struct journal_scan scan;
     struct journal_stats stats;
 
-    (void)state;
     case_new(&a, j, true, 1);
     for (int i = 0; i < 300; i += 20) { /* several writes, so that segments end in between */
         append_range(&a, i, i + 20);
@@ -129,12 +129,11 @@ static void round_trip_over_segments(void **state)
 }
 
 /* While one group is being written, what comes meanwhile becomes the next one. */
-static void records_share_a_sync(void **state)
+TEST_WITH(records_share_a_sync, setup, teardown)
 {
     struct journal *j = case_open(path, 0);
     struct journal_stats stats;
 
-    (void)state;
     case_new(&a, j, true, 1);
     append_range(&a, 0, 2000);
     case_wait(&a, 2000);
@@ -148,12 +147,11 @@ static void records_share_a_sync(void **state)
     journal_close(&j);
 }
 
-static void an_asynchronous_log_waits_for_no_sync(void **state)
+TEST_WITH(an_asynchronous_log_waits_for_no_sync, setup, teardown)
 {
     struct journal *j = case_open(path, 0);
     struct journal_stats stats;
 
-    (void)state;
     case_new(&a, j, false, 1);
     for (int i = 0; i < 50; i++) {
         append_range(&a, i, i + 1);
@@ -168,12 +166,11 @@ static void an_asynchronous_log_waits_for_no_sync(void **state)
     journal_close(&j);
 }
 
-static void a_reopened_log_goes_on(void **state)
+TEST_WITH(a_reopened_log_goes_on, setup, teardown)
 {
     struct journal *j;
     struct journal_scan scan;
 
-    (void)state;
     for (int run = 0; run < 4; run++) {
         j = case_open(path, 0);
         case_new(&a, j, true, run ? scan_of(j).last + 1 : 1);
@@ -191,12 +188,11 @@ static void a_reopened_log_goes_on(void **state)
 }
 
 /* A log that was opened and never written to leaves nothing that its next opening would meet. */
-static void an_unused_log_leaves_no_segment(void **state)
+TEST_WITH(an_unused_log_leaves_no_segment, setup, teardown)
 {
     struct journal *j = case_open(path, 0);
     struct journal_scan scan;
 
-    (void)state;
     case_new(&a, j, true, 1);
     journal_log_free(&a.log);
     scan = scan_of(j);
@@ -214,14 +210,13 @@ static void wait_segments(int n)
     assert_int_equal(segments(CASE_ID), n);
 }
 
-static void forget_removes_whole_segments_only(void **state)
+TEST_WITH(forget_removes_whole_segments_only, setup, teardown)
 {
     struct journal *j = case_open(path, 0);
     struct journal_reader *r;
     struct journal_stats stats;
     struct journal_scan scan;
 
-    (void)state;
     case_new(&a, j, true, 1);
     for (int i = 0; i < 50; i += 10) { /* segments 1-10, 11-20, ... */
         append_range(&a, i, i + 10);
@@ -253,14 +248,13 @@ static void forget_removes_whole_segments_only(void **state)
     journal_close(&j);
 }
 
-static void remove_takes_the_folder(void **state)
+TEST_WITH(remove_takes_the_folder, setup, teardown)
 {
     struct journal *j = case_open(path, 0);
     struct journal_stats stats;
     struct stat st;
     char name[400];
 
-    (void)state;
     case_new(&a, j, true, 1);
     append_range(&a, 0, 10);
     case_wait(&a, 10);
@@ -286,14 +280,13 @@ static void remove_takes_the_folder(void **state)
     journal_close(&j);
 }
 
-static void one_process_has_the_folder(void **state)
+TEST_WITH(one_process_has_the_folder, setup, teardown)
 {
     const struct journal_config config = {.path = path};
     struct journal *j = case_open(path, 0), *second;
     struct err err = {0};
     struct stat st;
 
-    (void)state;
     assert_int_equal(stat(path, &st), 0);
     assert_int_equal(st.st_mode & 0777, 0700);
     assert_int_equal(journal_open(&second, &config, &err), ERR_BUSY);
@@ -305,12 +298,11 @@ static void one_process_has_the_folder(void **state)
 }
 
 /* A body over the bound fails alone; its neighbours and the numbers do not notice. */
-static void too_long_a_body_fails_alone(void **state)
+TEST_WITH(too_long_a_body_fails_alone, setup, teardown)
 {
     uint8_t *big = calloc(1, JOURNAL_BODY_MAX + 1);
     struct journal *j = case_open(path, 0);
 
-    (void)state;
     case_new(&a, j, true, 1);
     case_append(&a, 0, type_of(0), length_of(0));
     a.entries[1].type = JOURNAL_FRAME;
@@ -335,11 +327,10 @@ static void too_long_a_body_fails_alone(void **state)
 }
 
 /* What is pending at the end is written; what comes after it fails, at once and once. */
-static void stop_writes_what_is_pending(void **state)
+TEST_WITH(stop_writes_what_is_pending, setup, teardown)
 {
     struct journal *j = case_open(path, 0);
 
-    (void)state;
     case_new(&a, j, true, 1);
     append_range(&a, 0, 1000);
     journal_stop(j);
@@ -353,13 +344,12 @@ static void stop_writes_what_is_pending(void **state)
     journal_close(&j);
 }
 
-static void a_full_folder_says_so(void **state)
+TEST_WITH(a_full_folder_says_so, setup, teardown)
 {
     const struct journal_config config = {
         .path = path, .high_water_percent = 101, .max_bytes = 40000};
     struct journal *j;
 
-    (void)state;
     log_open(CONFIG_LOG_TEXT, LOG_EMERG);
     assert_int_equal(journal_open(&j, &config, NULL), 0);
     assert_false(journal_full(j));
@@ -395,13 +385,12 @@ static int open_with_mark(int percent)
 }
 
 /* The mark is a share of the file system, as df(1) counts it. */
-static void the_mark_is_the_disks(void **state)
+TEST_WITH(the_mark_is_the_disks, setup, teardown)
 {
     struct statvfs fs;
     uint64_t taken;
     int percent;
 
-    (void)state;
     assert_int_equal(mkdir(path, 0700), 0);
     assert_int_equal(statvfs(path, &fs), 0);
     taken = fs.f_blocks - fs.f_bfree;
@@ -418,13 +407,12 @@ static void *feed(void *arg)
     return NULL;
 }
 
-static void logs_do_not_mix(void **state)
+TEST_WITH(logs_do_not_mix, setup, teardown)
 {
     struct journal *j = case_open(path, 200000);
     pthread_t threads[2];
     struct journal_scan scan;
 
-    (void)state;
     case_new(&a, j, true, 1);
     assert_int_equal(journal_log_new(&b.log, j, CASE_OTHER_ID, false, 1, case_done, &b, NULL), 0);
     pthread_create(&threads[0], NULL, feed, &a);
@@ -440,25 +428,4 @@ static void logs_do_not_mix(void **state)
     assert_int_equal(journal_scan(j, CASE_OTHER_ID, &scan, NULL), 0);
     assert_int_equal(scan.last, 1000);
     journal_close(&j);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(round_trip_over_segments, setup, teardown),
-        cmocka_unit_test_setup_teardown(records_share_a_sync, setup, teardown),
-        cmocka_unit_test_setup_teardown(an_asynchronous_log_waits_for_no_sync, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_reopened_log_goes_on, setup, teardown),
-        cmocka_unit_test_setup_teardown(an_unused_log_leaves_no_segment, setup, teardown),
-        cmocka_unit_test_setup_teardown(forget_removes_whole_segments_only, setup, teardown),
-        cmocka_unit_test_setup_teardown(remove_takes_the_folder, setup, teardown),
-        cmocka_unit_test_setup_teardown(one_process_has_the_folder, setup, teardown),
-        cmocka_unit_test_setup_teardown(too_long_a_body_fails_alone, setup, teardown),
-        cmocka_unit_test_setup_teardown(stop_writes_what_is_pending, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_full_folder_says_so, setup, teardown),
-        cmocka_unit_test_setup_teardown(the_mark_is_the_disks, setup, teardown),
-        cmocka_unit_test_setup_teardown(logs_do_not_mix, setup, teardown),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

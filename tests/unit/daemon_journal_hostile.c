@@ -4,6 +4,7 @@
 
 #include "daemon/clock.h"
 #include "tests/support/bound.h"
+#include "tests/support/unit.h"
 
 #include <fcntl.h>
 
@@ -51,7 +52,7 @@ static void append_range(struct case_log *c, int from, int to)
         case_append(c, i, type_of(i), length_of(i));
 }
 
-static void only_ids_become_paths(void **state)
+TEST_WITH(only_ids_become_paths, setup, teardown)
 {
     static const char *const wrong[] = {"",
                                         ".",
@@ -65,7 +66,6 @@ static void only_ids_become_paths(void **state)
     struct journal_reader *r;
     struct journal_scan scan;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         assert_int_equal(journal_log_new(&a.log, j, wrong[i], true, 1, case_done, &a, NULL),
                          ERR_INPUT);
@@ -102,7 +102,7 @@ static int read_after(struct journal *j, uint64_t from, uint64_t last, int good)
 }
 
 /* A file that changes after it was checked is noticed: each record is checked when it is read. */
-static void what_changed_is_not_read(void **state)
+TEST_WITH(what_changed_is_not_read, setup, teardown)
 {
     struct journal *j = case_open(path, 0);
     struct journal_reader *r;
@@ -111,7 +111,6 @@ static void what_changed_is_not_read(void **state)
     uint8_t byte;
     int fd;
 
-    (void)state;
     case_new(&a, j, true, 1);
     append_range(&a, 0, 10);
     case_wait(&a, 10);
@@ -156,7 +155,7 @@ static void put_le(uint8_t *p, uint64_t v, int n)
 /* A sender fills a frame with headers of the longest records there can be, and the machine stops
  * while it is written. The search behind the tear has an end, and in doubt it cuts nothing: one
  * that read every body that is announced would take weeks, which the runner does not allow. */
-static void a_hostile_body_costs_little(void **state)
+TEST_WITH(a_hostile_body_costs_little, setup, teardown)
 {
     uint8_t *bomb = calloc(1, JOURNAL_BODY_MAX);
     struct journal *j = case_open(path, 0);
@@ -165,7 +164,6 @@ static void a_hostile_body_costs_little(void **state)
     char name[400];
     struct stat st;
 
-    (void)state;
     for (size_t at = 0; at + 24 <= JOURNAL_BODY_MAX; at += 24) {
         put_le(bomb + at, 0x4c4a4352, 4);
         bomb[at + 4] = JOURNAL_FRAME;
@@ -199,14 +197,13 @@ static void a_hostile_body_costs_little(void **state)
 }
 
 /* Records of a later build are no torn tail: what stands before them is read, and nothing goes. */
-static void another_builds_record_is_kept(void **state)
+TEST_WITH(another_builds_record_is_kept, setup, teardown)
 {
     struct journal *j = case_open(path, 0);
     struct journal_scan scan;
     struct stat before, after;
     char name[400];
 
-    (void)state;
     case_new(&a, j, true, 1);
     append_range(&a, 0, 5);
     case_wait(&a, 5);
@@ -224,16 +221,4 @@ static void another_builds_record_is_kept(void **state)
         assert_int_equal(after.st_size, before.st_size);
     }
     journal_close(&j);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(only_ids_become_paths, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_changed_is_not_read, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_hostile_body_costs_little, setup, teardown),
-        cmocka_unit_test_setup_teardown(another_builds_record_is_kept, setup, teardown),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* Two kinds of sessions on one device: batches are of one line, the more urgent line goes first,
  * and * what a kind without a map has not is refused. */
 #include "tests/support/core_rig.h"
+#include "tests/support/unit.h"
 
 #include "daemon/core_internal.h"
 #include "daemon/session/options.h"
@@ -77,13 +78,12 @@ static void open_kinds(struct rig *r)
     finished = 0;
 }
 
-static void a_batch_is_of_one_line(void **state)
+TEST(a_batch_is_of_one_line)
 {
     static struct rig_client c[2 * EACH];
     char id[API_ID_CAP];
     struct rig r;
 
-    (void)state;
     open_kinds(&r);
     atomic_store(&fake_gpu_plan.wait_us, 2000); /* so that frames of both kinds wait together */
     for (int i = 0; i < 2 * EACH; i++) {
@@ -123,7 +123,7 @@ static void wait_for_picture(struct rig *r, const char *id)
 
 /* Frames of both kinds wait while the worker waits for its device: those of the line
  * with the lower number go first although they came last, and then the others. */
-static void the_more_urgent_line_goes_first(void **state)
+TEST(the_more_urgent_line_goes_first)
 {
     static struct rig_client c[2 * EACH];
     static char id[2 * EACH][API_ID_CAP];
@@ -131,7 +131,6 @@ static void the_more_urgent_line_goes_first(void **state)
     struct rig r;
     int first;
 
-    (void)state;
     open_kinds(&r);
     other_line.priority = gpu_line_mono.priority - 1;
     for (int i = 0; i < 2 * EACH; i++) {
@@ -168,7 +167,7 @@ static void the_more_urgent_line_goes_first(void **state)
     rig_close(&r);
 }
 
-static void a_kind_without_a_map_says_so(void **state)
+TEST(a_kind_without_a_map_says_so)
 {
     static struct rig_client c;
     struct core_export *export;
@@ -180,7 +179,6 @@ static void a_kind_without_a_map_says_so(void **state)
     struct rig r;
     int n;
 
-    (void)state;
     open_kinds(&r);
     open_other(&r, id);
     rig_connect(&r, &c, id, CONTROL_INGEST);
@@ -198,7 +196,7 @@ static void a_kind_without_a_map_says_so(void **state)
 }
 
 /* Its pictures are used as they come, and no network is opened for it. */
-static void a_kind_without_a_network_has_none(void **state)
+TEST(a_kind_without_a_network_has_none)
 {
     const struct session_options asked = {.kind = SESSION_MONO};
     const struct gpu_model_info *depth, *motion;
@@ -211,7 +209,6 @@ static void a_kind_without_a_network_has_none(void **state)
     struct rig r;
     int multiple;
 
-    (void)state;
     open_kinds(&r);
     other_line.needs = other_line.takes = 0;
     config = core_config(r.core);
@@ -240,16 +237,4 @@ static void a_kind_without_a_network_has_none(void **state)
     assert_string_equal(info.options.depth_model, "");
     rig_disconnect(&c);
     rig_close(&r);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_batch_is_of_one_line),
-        cmocka_unit_test(the_more_urgent_line_goes_first),
-        cmocka_unit_test(a_kind_without_a_map_says_so),
-        cmocka_unit_test(a_kind_without_a_network_has_none),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
  * masks and depth sensors included, what clients are told, and what a journal keeps of it. The
  * device is the fake one. */
 #include "tests/support/store_rig.h"
+#include "tests/support/unit.h"
 
 #define W 320
 #define H 240
@@ -61,14 +62,13 @@ static struct control_ack answer(const struct frame *f)
 
 /* The model comes with the camera, at whatever size the picture has; depth is told with the camera
  * that the device computed with. */
-static void models_reach_the_device(void **state)
+TEST(models_reach_the_device)
 {
     const struct fake_seen *seen = &fake_gpu_plan.seen;
     const struct session_options o = rig_options();
     struct intrinsics scaled;
     struct frame f;
 
-    (void)state;
     open_session(&o);
     f = picture(W, H, 0);
     assert_int_equal(answer(&f).status, CONTROL_USED);
@@ -90,13 +90,12 @@ static void models_reach_the_device(void **state)
 }
 
 /* A sphere's picture is decoded as large as the view out of it needs, and that is not as wide. */
-static void spheres_come_first(void **state)
+TEST(spheres_come_first)
 {
     const struct fake_seen *seen = &fake_gpu_plan.seen;
     struct session_options o = rig_options();
     struct frame f;
 
-    (void)state;
     o.has_camera = false;
     o.net_w = o.net_h = 0;
     open_session(&o);
@@ -112,12 +111,11 @@ static void spheres_come_first(void **state)
 }
 
 /* Lying, upright, wide, lying again: the network's size stays, depth is told with what it means. */
-static void shapes_change(void **state)
+TEST(shapes_change)
 {
     static const int sizes[][2] = {{320, 240}, {240, 320}, {640, 240}, {480, 640}, {320, 240}};
     struct session_options o = rig_options();
 
-    (void)state;
     o.has_camera = false;
     open_session(&o);
     for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
@@ -136,13 +134,12 @@ static void shapes_change(void **state)
 }
 
 /* Where poses are learned, nothing is learned from two pictures of unlike cameras. */
-static void learned_poses_begin_anew(void **state)
+TEST(learned_poses_begin_anew)
 {
     static const int sizes[][2] = {{320, 240}, {640, 480}, {240, 320}, {240, 320}, {320, 240}};
     static const int restarts[] = {0, 0, 1, 1, 2};
     struct session_options o = rig_options();
 
-    (void)state;
     o.has_camera = false;
     o.pose_source = SESSION_POSE_LEARNED;
     open_session(&o);
@@ -158,7 +155,7 @@ static void learned_poses_begin_anew(void **state)
 }
 
 /* What is masked in the picture is masked where the network sees it. */
-static void masks_follow_the_model(void **state)
+TEST(masks_follow_the_model)
 {
     static uint8_t bits[W / 8 * H];
     const struct fake_seen *seen = &fake_gpu_plan.seen;
@@ -169,7 +166,6 @@ static void masks_follow_the_model(void **state)
     struct frame f;
     int expected = 0;
 
-    (void)state;
     open_session(&o);
     declare(&client, 1, LENS_RADIAL, W, H);
     for (int y = 0; y < H; y++) /* the left third */
@@ -193,7 +189,7 @@ static void masks_follow_the_model(void **state)
 
 /* Depth that shows what the picture shows bends as it does; with a camera of its own as
  * that one. */
-static void depth_bends_as_its_camera(void **state)
+TEST(depth_bends_as_its_camera)
 {
     static uint8_t planes[2 * 40 * 30];
     const struct fake_seen *seen = &fake_gpu_plan.seen;
@@ -201,7 +197,6 @@ static void depth_bends_as_its_camera(void **state)
     struct session_options o = rig_options();
     struct frame f;
 
-    (void)state;
     memset(planes, 3, sizeof(planes));
     o.depth_source = SESSION_DEPTH_SOURCE_SENSOR;
     open_session(&o);
@@ -248,9 +243,8 @@ static void feed_bent_pictures(int out)
     raise(SIGKILL);
 }
 
-static void models_outlive_the_process(void **state)
+TEST_WITH(models_outlive_the_process, make_folder, remove_folder)
 {
-    (void)state;
     in_a_child(feed_bent_pictures, id);
     open_rig(&rig, 0);
     wait_until_back(&rig, id);
@@ -260,19 +254,4 @@ static void models_outlive_the_process(void **state)
     assert_memory_equal(fake_gpu_plan.seen.lens.k, radial, sizeof(radial));
     assert_true(fake_gpu_plan.seen.lens.limit > 0.5f);
     rig_close(&rig);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(models_reach_the_device),
-        cmocka_unit_test(spheres_come_first),
-        cmocka_unit_test(shapes_change),
-        cmocka_unit_test(learned_poses_begin_anew),
-        cmocka_unit_test(masks_follow_the_model),
-        cmocka_unit_test(depth_bends_as_its_camera),
-        cmocka_unit_test_setup_teardown(models_outlive_the_process, make_folder, remove_folder),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

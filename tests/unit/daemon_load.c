@@ -3,9 +3,10 @@
 #include "daemon/core_internal.h"
 #include "daemon/session/outbox.h"
 #include "tests/support/core_rig.h"
+#include "tests/support/unit.h"
 
 /* More than the device can do: the oldest are dropped and told, order is kept, the sum is right. */
-static void overload_drops_the_oldest(void **state)
+TEST(overload_drops_the_oldest)
 {
     static struct rig_client in;
     struct session_options o = rig_options();
@@ -15,7 +16,6 @@ static void overload_drops_the_oldest(void **state)
     struct rig r;
     int used = 0, dropped = 0;
 
-    (void)state;
     rig_open(&r);
     rig_session(&r, &o, id);
     rig_connect(&r, &in, id, CONTROL_INGEST);
@@ -46,7 +46,7 @@ static void overload_drops_the_oldest(void **state)
     rig_close(&r);
 }
 
-static void a_client_that_floods_is_told_apart(void **state)
+TEST(a_client_that_floods_is_told_apart)
 {
     static struct rig_client in;
     struct session_options o = rig_options();
@@ -56,7 +56,6 @@ static void a_client_that_floods_is_told_apart(void **state)
     struct rig r;
     int rc = 0, sent = 0;
 
-    (void)state;
     rig_open(&r);
     rig_session(&r, &o, id);
     rig_connect(&r, &in, id, CONTROL_INGEST);
@@ -71,7 +70,7 @@ static void a_client_that_floods_is_told_apart(void **state)
     rig_close(&r);
 }
 
-static void sessions_beyond_the_limits_are_refused(void **state)
+TEST(sessions_beyond_the_limits_are_refused)
 {
     struct session_options o = rig_options();
     struct session_info info, infos[100];
@@ -82,7 +81,6 @@ static void sessions_beyond_the_limits_are_refused(void **state)
     uint64_t used;
     struct rig r;
 
-    (void)state;
     rig_open(&r);
     for (int i = 0; i < 10000; i++) {
         rc = core_ops.session_create(r.core, &o, "", &info, &retry, &err);
@@ -128,7 +126,7 @@ static void open_with(struct rig *r, const char *frames_per_s, int cuda)
 
 /* 100 frames a second on each of two devices: sessions of 40 fit twice on each, a closed one makes
  * room, one of 20 still does. */
-static void a_device_promises_no_more_than_it_has(void **state)
+TEST(a_device_promises_no_more_than_it_has)
 {
     struct session_options o = rig_options();
     struct session_info info;
@@ -137,7 +135,6 @@ static void a_device_promises_no_more_than_it_has(void **state)
     struct rig r;
     int retry, on_first = 0;
 
-    (void)state;
     open_with(&r, "100", 2);
     o.fps = 40;
     for (int i = 0; i < 4; i++) {
@@ -162,13 +159,12 @@ static void a_device_promises_no_more_than_it_has(void **state)
 }
 
 /* The device with the least to do has promised what it has: the other one takes them. */
-static void promises_come_before_load(void **state)
+TEST(promises_come_before_load)
 {
     struct session_options o = rig_options();
     char id[4][API_ID_CAP];
     struct rig r;
 
-    (void)state;
     open_with(&r, "100", 2);
     for (int i = 0; i < 4; i++) {
         o.fps = i ? 20 : 90;
@@ -193,7 +189,7 @@ static void *create_many(void *arg)
 }
 
 /* Four threads at the door at once: never more than was promised, and every byte comes back. */
-static void a_crowd_gets_no_more(void **state)
+TEST(a_crowd_gets_no_more)
 {
     struct session_info infos[100];
     pthread_t threads[4];
@@ -201,7 +197,6 @@ static void a_crowd_gets_no_more(void **state)
     struct rig r;
     int n, used = 0;
 
-    (void)state;
     open_with(&r, "55", 0);
     for (int i = 0; i < 4; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, create_many, r.core), 0);
@@ -219,7 +214,7 @@ static void a_crowd_gets_no_more(void **state)
 }
 
 /* A client that is turned away hears when the first retention ends, if that is soon. */
-static void whoever_is_refused_hears_when_to_come_back(void **state)
+TEST(whoever_is_refused_hears_when_to_come_back)
 {
     static struct rig_client in;
     struct session_options o = rig_options();
@@ -229,7 +224,6 @@ static void whoever_is_refused_hears_when_to_come_back(void **state)
     struct rig r;
     int retry;
 
-    (void)state;
     open_with(&r, "30", 0);
     o.retention_s = 120;
     rig_session(&r, &o, id);
@@ -252,14 +246,13 @@ static void whoever_is_refused_hears_when_to_come_back(void **state)
 
 /* One session has eight frames waiting when another's one frame comes: that is on the device
  * before the second of them is. */
-static void sessions_take_turns_on_the_device(void **state)
+TEST(sessions_take_turns_on_the_device)
 {
     static struct rig_client busy, calm;
     struct session_options o = rig_options();
     char id[2][API_ID_CAP];
     struct rig r;
 
-    (void)state;
     rig_open(&r);
     rig_session(&r, &o, id[0]);
     rig_session(&r, &o, id[1]);
@@ -323,7 +316,7 @@ static bool send_anything(struct rig *r, struct rig_client *c, uint64_t *seq)
 
 /* Three clients, thousands of frames of every kind: at every quiet moment the sum is exact, every
  * frame that was let in has one answer, and the clouds agree. */
-static void accounts_balance_whatever_comes(void **state)
+TEST(accounts_balance_whatever_comes)
 {
     static struct rig_client c[3];
     struct session_options o = rig_options();
@@ -332,7 +325,6 @@ static void accounts_balance_whatever_comes(void **state)
     uint64_t seq[3] = {0}, let_in[3] = {0};
     struct rig r;
 
-    (void)state;
     srand(11);
     rig_open(&r);
     for (int i = 0; i < 3; i++) {
@@ -390,7 +382,7 @@ static void *watch(void *arg)
 /* The same while another thread looks on all the time, and while sessions are closed and deleted
  * with frames in every state: the sum is right at every moment, what comes late is refused, and a
  * session that goes takes nothing from the others. */
-static void accounts_balance_at_every_moment(void **state)
+TEST(accounts_balance_at_every_moment)
 {
     enum { N = 6, CLOSED = 2, KILLED = 2 };
     static struct rig_client c[N];
@@ -402,7 +394,6 @@ static void accounts_balance_at_every_moment(void **state)
     struct watch w = {.r = &r, .id = id, .n = N};
     pthread_t thread;
 
-    (void)state;
     srand(12);
     rig_open(&r);
     fake_gpu_plan.delay_us = 1000;
@@ -439,21 +430,4 @@ static void accounts_balance_at_every_moment(void **state)
     for (int i = 0; i < N; i++)
         rig_disconnect(&c[i]);
     rig_close(&r);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(overload_drops_the_oldest),
-        cmocka_unit_test(a_client_that_floods_is_told_apart),
-        cmocka_unit_test(sessions_beyond_the_limits_are_refused),
-        cmocka_unit_test(a_device_promises_no_more_than_it_has),
-        cmocka_unit_test(promises_come_before_load),
-        cmocka_unit_test(a_crowd_gets_no_more),
-        cmocka_unit_test(whoever_is_refused_hears_when_to_come_back),
-        cmocka_unit_test(sessions_take_turns_on_the_device),
-        cmocka_unit_test(accounts_balance_whatever_comes),
-        cmocka_unit_test(accounts_balance_at_every_moment),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 #include <ctype.h>
 
 #include "tests/support/core_rig.h"
+#include "tests/support/unit.h"
 
 #define FAMILIES 200
 
@@ -128,7 +129,7 @@ static char *text_of(struct rig *r)
     return text;
 }
 
-static void the_text_keeps_the_format_and_counts_right(void **state)
+TEST(the_text_keeps_the_format_and_counts_right)
 {
     static struct rig_client in;
     static struct families f;
@@ -136,7 +137,6 @@ static void the_text_keeps_the_format_and_counts_right(void **state)
     char id[API_ID_CAP], *text;
     struct rig r;
 
-    (void)state;
     rig_open(&r);
     rig_session(&r, &o, id);
     rig_connect(&r, &in, id, CONTROL_INGEST);
@@ -174,13 +174,12 @@ static void the_text_keeps_the_format_and_counts_right(void **state)
     rig_close(&r);
 }
 
-static void buckets_add_up(void **state)
+TEST(buckets_add_up)
 {
     static struct metrics m;
     static char buf[1 << 16];
     struct metrics_text t = {buf, sizeof(buf), 0};
 
-    (void)state;
     metrics_observe(&m, METRICS_DECODE, 500); /* on a bound: counts as below it */
     metrics_observe(&m, METRICS_DECODE, 501);
     metrics_observe(&m, METRICS_DECODE, 33000);
@@ -197,14 +196,13 @@ static void buckets_add_up(void **state)
     assert_float_equal(value_of(buf, "recond_decode_seconds_sum"), 100.034, 1e-9);
 }
 
-static void too_small_a_buffer_learns_the_length(void **state)
+TEST(too_small_a_buffer_learns_the_length)
 {
     static struct metrics m;
     static char buf[1 << 16], small[100];
     struct metrics_text t = {buf, sizeof(buf), 0}, s = {small, sizeof(small), 0},
                         none = {NULL, 0, 0};
 
-    (void)state;
     metrics_write(&t, &m);
     metrics_write(&s, &m);
     metrics_write(&none, &m);
@@ -213,24 +211,12 @@ static void too_small_a_buffer_learns_the_length(void **state)
     assert_memory_equal(small, buf, sizeof(small) - 1);
 }
 
-static void labels_are_escaped(void **state)
+TEST(labels_are_escaped)
 {
     char buf[40];
 
-    (void)state;
     metrics_label(buf, sizeof(buf), "a\"b\\c\nd");
     assert_string_equal(buf, "a\\\"b\\\\c\\nd");
     metrics_label(buf, 6, "aaaaaaaaaa");
     assert_true(strlen(buf) < 6);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_text_keeps_the_format_and_counts_right),
-        cmocka_unit_test(buckets_add_up),
-        cmocka_unit_test(too_small_a_buffer_learns_the_length),
-        cmocka_unit_test(labels_are_escaped),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,13 @@
 /* Networks and options: sidecars, directories, defaults, the size of the input, what a session may
  * ask. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "daemon/models.h"
 #include "daemon/session/options.h"
 #include "tests/support/tiny_model.h"
+#include "tests/support/unit.h"
 
 static char dir[64];
 
-static void size_follows_the_cameras_shape(void **state)
+TEST(size_follows_the_cameras_shape)
 {
     static const int cases[][4] = {
         {640, 480, 256, 192},  {1242, 375, 416, 128}, {480, 640, 192, 256}, {1280, 720, 288, 160},
@@ -20,7 +15,6 @@ static void size_follows_the_cameras_shape(void **state)
     };
     int w, h;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         models_net_size(cases[i][0], cases[i][1], 32, &w, &h);
         if (w != cases[i][2] || h != cases[i][3])
@@ -34,7 +28,7 @@ static void size_follows_the_cameras_shape(void **state)
         }
 }
 
-static void a_sidecar_says_what_onnx_does_not(void **state)
+TEST(a_sidecar_says_what_onnx_does_not)
 {
     static const char text[] =
         "[model]\nkind = depth\nfile = a.onnx\ninput = rgb\noutput_name = out\n"
@@ -44,7 +38,6 @@ static void a_sidecar_says_what_onnx_does_not(void **state)
     struct gpu_model_info info;
     struct err err = {0};
 
-    (void)state;
     if (models_parse(&info, "x.ini", text, sizeof(text) - 1, &err))
         fail_msg("%s: %s", err.where, err.text);
     assert_int_equal(info.kind, GPU_MODEL_DEPTH);
@@ -61,7 +54,7 @@ static void a_sidecar_says_what_onnx_does_not(void **state)
     assert_string_equal(info.licence, "CC0");
 }
 
-static void wrong_sidecars_say_where_and_what(void **state)
+TEST(wrong_sidecars_say_where_and_what)
 {
     static const struct {
         const char *text, *where, *says;
@@ -86,7 +79,6 @@ static void wrong_sidecars_say_where_and_what(void **state)
     struct gpu_model_info info;
     struct err err;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         memset(&err, 0, sizeof(err));
         if (models_parse(&info, "x.ini", cases[i].text, strlen(cases[i].text), &err) != ERR_INPUT ||
@@ -95,7 +87,7 @@ static void wrong_sidecars_say_where_and_what(void **state)
     }
 }
 
-static void directories_are_searched(void **state)
+TEST(directories_are_searched)
 {
     const struct gpu_model_info *depth;
     struct api_model list[8];
@@ -103,7 +95,6 @@ static void directories_are_searched(void **state)
     struct err err = {0};
     char path[200];
 
-    (void)state;
     snprintf(path, sizeof(path), "/nonexistent:%s:%s", dir, dir);
     if (models_open(&m, path, "", "", &err))
         fail_msg("%s: %s", err.where, err.text);
@@ -138,13 +129,12 @@ static void directories_are_searched(void **state)
 }
 
 /* What is shipped beside them for things that move has no sidecar, and is not offered. */
-static void the_shipped_networks_are_two(void **state)
+TEST(the_shipped_networks_are_two)
 {
     struct api_model list[8];
     struct models *m;
     struct err err = {0};
 
-    (void)state;
     if (models_open(&m, "gpu/models", "", "", &err))
         fail_msg("%s: %s", err.where, err.text);
     assert_int_equal(models_list(m, list, 8), 2);
@@ -156,7 +146,7 @@ static void the_shipped_networks_are_two(void **state)
     models_close(&m);
 }
 
-static void options_are_completed_and_checked(void **state)
+TEST(options_are_completed_and_checked)
 {
     static const struct session_options fine = {
         .has_camera = true, .K = {300, 300, 160, 120}, .camera_w = 640, .camera_h = 480};
@@ -169,7 +159,6 @@ static void options_are_completed_and_checked(void **state)
     char *argv[] = {(char *)"recond", (char *)"--config=/dev/null", NULL};
     int multiple;
 
-    (void)state;
     assert_int_equal(config_load(&config, &action, 2, argv, NULL, NULL), 0);
     assert_int_equal(models_open(&m, dir, "", "", NULL), 0);
     assert_int_equal(
@@ -211,7 +200,7 @@ static void options_are_completed_and_checked(void **state)
     models_close(&m);
 }
 
-static void wrong_options_say_where(void **state)
+TEST(wrong_options_say_where)
 {
     static const struct session_options fine = {
         .has_camera = true, .K = {300, 300, 160, 120}, .camera_w = 640, .camera_h = 480};
@@ -224,7 +213,6 @@ static void wrong_options_say_where(void **state)
     char *argv[] = {(char *)"recond", (char *)"--config=/dev/null", NULL};
     int multiple;
 
-    (void)state;
     assert_int_equal(config_load(&config, &action, 2, argv, NULL, NULL), 0);
     assert_int_equal(models_open(&m, dir, "", "", NULL), 0);
 #define WRONG(change, code, pointer)                                                              \
@@ -260,7 +248,7 @@ static void wrong_options_say_where(void **state)
 }
 
 /* What sessions keep where the server keeps journals: as asked, else as configured. */
-static void journal_and_mode_are_chosen(void **state)
+TEST(journal_and_mode_are_chosen)
 {
     static const struct {
         const char *flag;
@@ -297,7 +285,6 @@ static void journal_and_mode_are_chosen(void **state)
     struct err err = {0};
     int multiple;
 
-    (void)state;
     assert_int_equal(models_open(&m, dir, "", "", NULL), 0);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         char *argv[] = {(char *)"recond", (char *)"--config=/dev/null", (char *)cases[i].flag,
@@ -318,22 +305,18 @@ static void journal_and_mode_are_chosen(void **state)
     models_close(&m);
 }
 
-int main(void)
+static int make_models(void **state)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(size_follows_the_cameras_shape),
-        cmocka_unit_test(a_sidecar_says_what_onnx_does_not),
-        cmocka_unit_test(wrong_sidecars_say_where_and_what),
-        cmocka_unit_test(directories_are_searched),
-        cmocka_unit_test(the_shipped_networks_are_two),
-        cmocka_unit_test(options_are_completed_and_checked),
-        cmocka_unit_test(wrong_options_say_where),
-        cmocka_unit_test(journal_and_mode_are_chosen),
-    };
-    int rc;
-
+    (void)state;
     tiny_models(dir);
-    rc = cmocka_run_group_tests(tests, NULL, NULL);
-    tiny_models_remove(dir);
-    return rc;
+    return 0;
 }
+
+static int remove_models(void **state)
+{
+    (void)state;
+    tiny_models_remove(dir);
+    return 0;
+}
+
+TEST_GROUP(make_models, remove_models)

@@ -1,6 +1,7 @@
 /* Networks that are too large for the devices are refused when a session is created. */
 #include "daemon/work/worker_state.h"
 #include "tests/support/store_rig.h"
+#include "tests/support/unit.h"
 
 static int create(struct rig *r, int w, int h, struct session_info *info, struct err *err)
 {
@@ -21,14 +22,13 @@ static void open_with(struct rig *r, int net_pixels)
     rig_open_with(r, &config);
 }
 
-static void the_configuration_bounds_networks(void **state)
+TEST_WITH(the_configuration_bounds_networks, make_folder, remove_folder)
 {
     struct session_info info;
     char id[API_ID_CAP];
     struct err err;
     struct rig r;
 
-    (void)state;
     open_with(&r, 0);
     assert_int_equal(create(&r, 256, 192, &info, &err), 0);
     assert_int_equal(create(&r, 352, 288, &info, &err), 0);
@@ -48,14 +48,13 @@ static void the_configuration_bounds_networks(void **state)
     rig_close(&r);
 }
 
-static void what_frames_have_taken_bounds_networks(void **state)
+TEST_WITH(what_frames_have_taken_bounds_networks, make_folder, remove_folder)
 {
     static struct rig_client c;
     struct session_info info;
     struct err err;
     struct rig r;
 
-    (void)state;
     open_with(&r, 0);
     assert_int_equal(create(&r, 256, 192, &info, &err), 0);
     rig_connect(&r, &c, info.id, CONTROL_INGEST);
@@ -71,14 +70,13 @@ static void what_frames_have_taken_bounds_networks(void **state)
 }
 
 /* The first frame of a session found out that its networks do not fit the device. */
-static void a_size_that_failed_is_not_tried_again(void **state)
+TEST_WITH(a_size_that_failed_is_not_tried_again, make_folder, remove_folder)
 {
     static struct rig_client c;
     struct session_info info;
     struct err err;
     struct rig r;
 
-    (void)state;
     open_with(&r, 0);
     fake_gpu_plan.session_fails = ERR_LIMIT;
     assert_int_equal(create(&r, 352, 288, &info, &err), 0);
@@ -90,15 +88,4 @@ static void a_size_that_failed_is_not_tried_again(void **state)
     assert_int_equal(create(&r, 352, 288, &info, &err), ERR_INPUT);
     assert_int_equal(create(&r, 352, 256, &info, &err), 0);
     rig_close(&r);
-}
-
-int main(void)
-{
-#define T(f) cmocka_unit_test_setup_teardown(f, make_folder, remove_folder)
-    const struct CMUnitTest tests[] = {
-        T(the_configuration_bounds_networks),
-        T(what_frames_have_taken_bounds_networks),
-        T(a_size_that_failed_is_not_tried_again),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,6 +10,7 @@
 #include "daemon/session/tracked_objects.h"
 #include "proto/geom/pose.h"
 #include "tests/support/shape_case.h"
+#include "tests/support/unit.h"
 
 #define W 256
 #define H 192
@@ -165,14 +166,13 @@ static void is_the_tortoise(const struct control_object *o)
     assert_true(o->id == 1 && o->box[0] < -0.05f && o->box[3] > 0.05f);
 }
 
-static void names_that_are_unknown_are_refused(void **state)
+TEST_WITH(names_that_are_unknown_are_refused, make_folder, remove_folder)
 {
     struct session_options o = asked("tortoise,unicorn", 2);
     struct session_info with, without;
     struct err err = {0};
     int retry;
 
-    (void)state;
     open_real(1000);
     enrol();
     assert_int_equal(core_ops.session_create(rig.core, &o, "", &with, &retry, &err), ERR_NOT_FOUND);
@@ -204,12 +204,11 @@ static uint64_t charged(struct session_options o)
 }
 
 /* A network whose shape the first picture decides is counted as one of its usual size. */
-static void an_unknown_size_is_not_charged_twice(void **state)
+TEST_WITH(an_unknown_size_is_not_charged_twice, make_folder, remove_folder)
 {
     struct session_options o = asked("tortoise", 2);
     uint64_t known_bytes;
 
-    (void)state;
     open_real(1000);
     enrol();
     o.depth_source = SESSION_DEPTH_SOURCE_NETWORK;
@@ -223,7 +222,7 @@ static void an_unknown_size_is_not_charged_twice(void **state)
 }
 
 /* What a session has no memory for is told apart from what no session can have. */
-static void too_many_tensors_are_said_to_be_so(void **state)
+TEST_WITH(too_many_tensors_are_said_to_be_so, make_folder, remove_folder)
 {
     struct session_options o = asked("tortoise", 2);
     const struct enrolled *e;
@@ -232,7 +231,6 @@ static void too_many_tensors_are_said_to_be_so(void **state)
     uint32_t n;
     int retry;
 
-    (void)state;
     open_real(1000);
     enrol();
     e = objects_get(rig.core->objects, "", "tortoise");
@@ -247,7 +245,7 @@ static void too_many_tensors_are_said_to_be_so(void **state)
 }
 
 /* A checkpoint has room for all that a session may know, and gives it back. */
-static void a_full_list_is_kept(void **state)
+TEST_WITH(a_full_list_is_kept, make_folder, remove_folder)
 {
     static const struct control_object one = {
         .id = 1, .object = "tortoise", .class_name = "animal", .pose = {[3] = 1}};
@@ -260,7 +258,6 @@ static void a_full_list_is_kept(void **state)
     uint8_t *buf;
     size_t cap;
 
-    (void)state;
     open_real(1000);
     enrol();
     rig_session(&rig, &o, id);
@@ -300,13 +297,12 @@ static void feed_pictures(int first, int end)
 
 /* Every second picture is due at 2.5 Hz; the tortoise is new, seen, then lost. A client that comes
  * late is told of all at once; `ended` comes behind all that is told. */
-static void a_thing_is_found_and_lost(void **state)
+TEST_WITH(a_thing_is_found_and_lost, make_folder, remove_folder)
 {
     struct session_options o = asked("tortoise", 2.5f);
     struct api_objects all;
     char id[API_ID_CAP];
 
-    (void)state;
     open_real(1000);
     enrol();
     rig_session(&rig, &o, id);
@@ -346,13 +342,12 @@ static void a_thing_is_found_and_lost(void **state)
 }
 
 /* In mode live no frame waits for a look: each picture that is due is looked at or counted. */
-static void a_live_session_waits_for_none(void **state)
+TEST_WITH(a_live_session_waits_for_none, make_folder, remove_folder)
 {
     struct session_options o = asked("tortoise", 30);
     struct api_objects all;
     char id[API_ID_CAP];
 
-    (void)state;
     open_real(1000);
     enrol();
     o.mode = SESSION_LIVE;
@@ -419,34 +414,14 @@ static void same_after_kill(int checkpoint_frames)
     rig_close(&rig);
 }
 
-static void a_killed_session_knows_the_same(void **state)
+TEST_WITH(a_killed_session_knows_the_same, make_folder, remove_folder)
 {
-    (void)state;
     same_after_kill(1000); /* all of its journal is replayed */
 }
 
-static void one_with_checkpoints_as_well(void **state)
+TEST_WITH(one_with_checkpoints_as_well, make_folder, remove_folder)
 {
-    (void)state;
     same_after_kill(4);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_killed_session_knows_the_same, make_folder,
-                                        remove_folder),
-        cmocka_unit_test_setup_teardown(one_with_checkpoints_as_well, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(names_that_are_unknown_are_refused, make_folder,
-                                        remove_folder),
-        cmocka_unit_test_setup_teardown(an_unknown_size_is_not_charged_twice, make_folder,
-                                        remove_folder),
-        cmocka_unit_test_setup_teardown(too_many_tensors_are_said_to_be_so, make_folder,
-                                        remove_folder),
-        cmocka_unit_test_setup_teardown(a_full_list_is_kept, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(a_thing_is_found_and_lost, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(a_live_session_waits_for_none, make_folder, remove_folder),
-    };
-
-    return cmocka_run_group_tests(tests, make_tortoise, free_tortoise);
-}
+TEST_GROUP(make_tortoise, free_tortoise)

@@ -1,6 +1,7 @@
 /* Frames with more than a picture, from streams to their ends: what is known of their parts, what
  * is not, and the cameras that they name. The device is the fake one. */
 #include "tests/support/core_rig.h"
+#include "tests/support/unit.h"
 
 static struct rig rig;
 static struct rig_client client;
@@ -38,7 +39,7 @@ static struct control_message declare(unsigned camera, int w, int h, float focal
     return m;
 }
 
-static void parts_do_no_harm(void **state)
+TEST(parts_do_no_harm)
 {
     static const uint8_t bytes[64];
     const struct frame_part parts[] = {
@@ -50,7 +51,6 @@ static void parts_do_no_harm(void **state)
     struct control_ack ack;
     struct frame f;
 
-    (void)state;
     open_session(&o);
     f = rig_frame(&rig, 1);
     f.n_parts = 3;
@@ -75,13 +75,12 @@ static void parts_do_no_harm(void **state)
 }
 
 /* The picture's intrinsics are those of the camera that it names, at its own size. */
-static void frames_name_their_camera(void **state)
+TEST(frames_name_their_camera)
 {
     struct session_options o = rig_options();
     struct control_message m;
     struct frame f;
 
-    (void)state;
     o.has_camera = false;
     open_session(&o);
     f = rig_frame(&rig, 1);
@@ -100,13 +99,12 @@ static void frames_name_their_camera(void **state)
     close_session();
 }
 
-static void there_are_sixteen_cameras(void **state)
+TEST(there_are_sixteen_cameras)
 {
     const struct session_options o = rig_options();
     struct control_message m;
     static struct rig_client viewer;
 
-    (void)state;
     open_session(&o);
     for (unsigned i = 1; i <= 20; i++) {
         m = declare(i, 64, 48, 60);
@@ -118,14 +116,4 @@ static void there_are_sixteen_cameras(void **state)
     assert_int_equal(core_ops.stream_control(viewer.s, &m, NULL), ERR_STATE);
     rig_disconnect(&viewer);
     close_session();
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parts_do_no_harm),
-        cmocka_unit_test(frames_name_their_camera),
-        cmocka_unit_test(there_are_sixteen_cameras),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* Places: of sessions on the server, of viewers and cameras in a session. */
 #include "tests/support/core_rig.h"
+#include "tests/support/unit.h"
 
 static void begin(struct rig *r, struct config *config)
 {
@@ -11,7 +12,7 @@ static void begin(struct rig *r, struct config *config)
 
 /* Viewers take the places of viewers alone; cameras that come again and again take those of
  * cameras. */
-static void viewers_lock_no_camera_out(void **state)
+TEST(viewers_lock_no_camera_out)
 {
     const struct control_start start = {.role = CONTROL_INGEST, .codecs = 7};
     static struct rig_client in, viewers[3], cameras[SESSION_FEEDERS_MAX], late;
@@ -21,7 +22,6 @@ static void viewers_lock_no_camera_out(void **state)
     char id[API_ID_CAP];
     struct rig r;
 
-    (void)state;
     begin(&r, &config);
     config.limits.viewers = 3;
     rig_open_with(&r, &config);
@@ -61,14 +61,13 @@ static bool tells(struct rig *r, const char *line)
     return strstr(text, line) != NULL;
 }
 
-static void readiness_is_the_truth(void **state)
+TEST(readiness_is_the_truth)
 {
     struct session_options o = rig_options();
     char id[API_ID_CAP], why[API_TEXT_CAP], later[256];
     struct config config;
     struct rig r;
 
-    (void)state;
     begin(&r, &config);
     config.limits.sessions = 1;
     rig_load_with(&r, &config);
@@ -91,13 +90,4 @@ static void readiness_is_the_truth(void **state)
     core_drain(r.core);
     assert_int_equal(core_ops.health(r.core, why), API_DRAINING);
     rig_close(&r);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(readiness_is_the_truth),
-        cmocka_unit_test(viewers_lock_no_camera_out),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* Depth, confidence and masks of frames, from streams to what the device is given; pictures of
  * other sizes. The device is the fake one. */
 #include "tests/support/core_rig.h"
+#include "tests/support/unit.h"
 
 #include "proto/image/png.h"
 #include "proto/wire/codec.h"
@@ -89,14 +90,13 @@ static uint64_t sum_of_depth(void)
     return sum;
 }
 
-static void one_depth_in_three_codecs(void **state)
+TEST(one_depth_in_three_codecs)
 {
     const struct frame_part s = {FRAME_CONFIDENCE, FRAME_RAW, 0, W, H, 0, 0, sure, N};
     const struct fake_seen *seen = &fake_gpu_plan.seen;
     uint8_t *png;
     size_t len, sum = 0;
 
-    (void)state;
     open_session(SESSION_DEPTH_SOURCE_SENSOR);
     assert_int_equal(png_encode_gray16(&png, &len, depth, W, H, NULL), 0);
     for (int i = 0; i < N; i++)
@@ -127,11 +127,10 @@ static void one_depth_in_three_codecs(void **state)
     close_session();
 }
 
-static void depth_is_needed_taken_or_passed_over(void **state)
+TEST(depth_is_needed_taken_or_passed_over)
 {
     struct frame_part d = part(FRAME_DEPTH, FRAME_RAW, planes, sizeof(planes));
 
-    (void)state;
     for (int source = SESSION_DEPTH_SOURCE_NETWORK; source <= SESSION_DEPTH_SOURCE_BOTH; source++) {
         struct control_ack ack;
         struct frame f;
@@ -154,14 +153,13 @@ static void depth_is_needed_taken_or_passed_over(void **state)
     }
 }
 
-static void damaged_parts_are_named(void **state)
+TEST(damaged_parts_are_named)
 {
     static const uint8_t rubbish[64] = {0x89, 'P', 'N', 'G', 1, 2, 3};
     uint8_t *png;
     size_t len, n;
     struct frame f;
 
-    (void)state;
     open_session(SESSION_DEPTH_SOURCE_BOTH);
     assert_int_equal(png_encode_gray16(&png, &len, depth, W, H, NULL), 0);
     n = deflate_into(planes, sizeof(planes));
@@ -215,14 +213,13 @@ static struct control_message declare(unsigned camera, float focal, float x)
 }
 
 /* Intrinsics at the depth's own size; where it is relative to the picture's camera. */
-static void depth_has_a_camera_of_its_own(void **state)
+TEST(depth_has_a_camera_of_its_own)
 {
     const struct fake_seen *seen = &fake_gpu_plan.seen;
     struct frame_part d = part(FRAME_DEPTH, FRAME_RAW, planes, sizeof(planes));
     struct control_message m;
     struct frame f;
 
-    (void)state;
     open_session(SESSION_DEPTH_SOURCE_SENSOR);
     d.camera = 3;
     f = frame_with(1, d, d);
@@ -243,7 +240,7 @@ static void depth_has_a_camera_of_its_own(void **state)
     close_session();
 }
 
-static void large_depth_is_thinned(void **state)
+TEST(large_depth_is_thinned)
 {
     const struct fake_seen *seen = &fake_gpu_plan.seen;
     const int w = 1280, h = 721;
@@ -251,7 +248,6 @@ static void large_depth_is_thinned(void **state)
     struct frame_part d = {FRAME_DEPTH, FRAME_RAW, 0, w, h, 0, 0, large, 2 * (uint32_t)(w * h)};
     struct frame f;
 
-    (void)state;
     assert_non_null(large);
     open_session(SESSION_DEPTH_SOURCE_SENSOR);
     large[0] = 200; /* a plane: all pixels are like the first */
@@ -268,7 +264,7 @@ static void large_depth_is_thinned(void **state)
 }
 
 /* A pixel of the network's picture is masked where any of the mask's is that lies in it. */
-static void masks_have_any_size(void **state)
+TEST(masks_have_any_size)
 {
     const struct fake_seen *seen = &fake_gpu_plan.seen;
     static uint8_t fine[640 / 8 * 480];
@@ -276,7 +272,6 @@ static void masks_have_any_size(void **state)
     int net_w, net_h;
     struct frame f;
 
-    (void)state;
     open_session(SESSION_DEPTH_SOURCE_NETWORK);
     memset(mask, 0xff, (size_t)(W + 7) / 8 * (H / 2)); /* the upper half */
     f = frame_with(1, m, m);
@@ -296,13 +291,12 @@ static void masks_have_any_size(void **state)
 }
 
 /* A phone that is turned, or changes its resolution: the network's picture stays. */
-static void pictures_change_their_size(void **state)
+TEST(pictures_change_their_size)
 {
     static const int sizes[][2] = {{320, 240}, {240, 320}, {1280, 960}, {160, 120}, {320, 240}};
     const struct fake_seen *seen = &fake_gpu_plan.seen;
     int net_w = 0, net_h = 0;
 
-    (void)state;
     open_session(SESSION_DEPTH_SOURCE_NETWORK);
     for (size_t k = 0; k < sizeof(sizes) / sizeof(*sizes); k++) {
         int w = sizes[k][0], h = sizes[k][1];
@@ -324,18 +318,4 @@ static void pictures_change_their_size(void **state)
         net_h = info.options.net_h;
     }
     close_session();
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_depth_in_three_codecs),
-        cmocka_unit_test(depth_is_needed_taken_or_passed_over),
-        cmocka_unit_test(damaged_parts_are_named),
-        cmocka_unit_test(depth_has_a_camera_of_its_own),
-        cmocka_unit_test(large_depth_is_thinned),
-        cmocka_unit_test(masks_have_any_size),
-        cmocka_unit_test(pictures_change_their_size),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* daemon_sources.c - what feeders are told of their frames, and how several share a session */
 #include "daemon/session/session_sources.h"
 #include "tests/support/core_rig.h"
+#include "tests/support/unit.h"
 
 #include "daemon/core_internal.h"
 
@@ -16,7 +17,7 @@ static void assert_pose(const struct control_ack *ack, const float expected[7])
 }
 
 /* The pose that was used comes back in the axes in which the client sends its own. */
-static void an_ack_says_where_the_frame_was(void **state)
+TEST(an_ack_says_where_the_frame_was)
 {
     const float as_sent[7] = {0, half, 0, half, 1, 2, -3};
     struct control_start start = {.role = CONTROL_INGEST, .codecs = 7, .pose = FRAME_POSE_CV};
@@ -26,7 +27,6 @@ static void an_ack_says_where_the_frame_was(void **state)
     struct frame f;
     struct rig r;
 
-    (void)state;
     rig_open(&r);
     rig_session(&r, &o, id);
     f = rig_frame(&r, 1);
@@ -58,7 +58,7 @@ static void an_ack_says_where_the_frame_was(void **state)
 }
 
 /* Sent again, a frame is told what it was told, whatever that was, and counts once. */
-static void a_frame_has_one_verdict(void **state)
+TEST(a_frame_has_one_verdict)
 {
     struct session_options o = rig_options();
     static struct rig_client in;
@@ -67,7 +67,6 @@ static void a_frame_has_one_verdict(void **state)
     struct frame f;
     struct rig r;
 
-    (void)state;
     rig_open(&r);
     rig_session(&r, &o, id);
     rig_connect(&r, &in, id, CONTROL_INGEST);
@@ -115,7 +114,7 @@ static void a_frame_has_one_verdict(void **state)
 }
 
 /* A refused frame leaves its number free, and one with the highest that there is ends nothing. */
-static void a_refused_frame_uses_no_number_up(void **state)
+TEST(a_refused_frame_uses_no_number_up)
 {
     const uint64_t highest = (UINT64_C(1) << 53) - 1;
     struct session_options o = rig_options();
@@ -124,7 +123,6 @@ static void a_refused_frame_uses_no_number_up(void **state)
     struct frame f;
     struct rig r;
 
-    (void)state;
     rig_open(&r);
     rig_session(&r, &o, id);
     rig_connect(&r, &in, id, CONTROL_INGEST);
@@ -165,7 +163,7 @@ static struct control_start feeder(const char *source)
 }
 
 /* Numbers, worlds and connections of two phones do not meet. */
-static void two_sources_feed_one_session(void **state)
+TEST(two_sources_feed_one_session)
 {
     const struct control_start a = feeder("left"), b = feeder("right");
     static struct rig_client left, right, again;
@@ -175,7 +173,6 @@ static void two_sources_feed_one_session(void **state)
     struct frame f;
     struct rig r;
 
-    (void)state;
     rig_open(&r);
     rig_session(&r, &o, id);
     assert_int_equal(rig_connect_as(&r, &left, id, &a, NULL), 0);
@@ -224,7 +221,7 @@ static void two_sources_feed_one_session(void **state)
 }
 
 /* A phone that loses its tracking begins anew by itself; and each is told of by itself. */
-static void lost_tracking_is_a_source_s_own(void **state)
+TEST(lost_tracking_is_a_source_s_own)
 {
     const struct control_start a = feeder("left"), b = feeder("right");
     static struct rig_client left, right;
@@ -234,7 +231,6 @@ static void lost_tracking_is_a_source_s_own(void **state)
     struct frame f;
     struct rig r;
 
-    (void)state;
     rig_open(&r);
     rig_session(&r, &o, id);
     assert_int_equal(rig_connect_as(&r, &left, id, &a, NULL), 0);
@@ -261,7 +257,7 @@ static void lost_tracking_is_a_source_s_own(void **state)
 }
 
 /* A device that stands still; one phone sends far more than fits, the other within its share. */
-static void a_busy_source_loses_its_own_frames_alone(void **state)
+TEST(a_busy_source_loses_its_own_frames_alone)
 {
     const struct control_start a = feeder("busy"), b = feeder("calm");
     static struct rig_client busy, calm;
@@ -270,7 +266,6 @@ static void a_busy_source_loses_its_own_frames_alone(void **state)
     struct rig r;
     int lost = 0;
 
-    (void)state;
     rig_open(&r);
     rig_session(&r, &o, id);
     assert_int_equal(rig_connect_as(&r, &busy, id, &a, NULL), 0);
@@ -296,7 +291,7 @@ static void a_busy_source_loses_its_own_frames_alone(void **state)
 }
 
 /* A feeder hears which poses of its own frames are others now, and of no other's. */
-static void corrected_poses_are_told(void **state)
+TEST(corrected_poses_are_told)
 {
     struct control_start a = feeder("left"), b = feeder("right");
     static struct rig_client left, right, view;
@@ -308,7 +303,6 @@ static void corrected_poses_are_told(void **state)
     struct rig r;
     int n;
 
-    (void)state;
     b.pose = FRAME_POSE_OPENGL;
     rig_open(&r);
     rig_session(&r, &o, id);
@@ -351,7 +345,7 @@ static void corrected_poses_are_told(void **state)
 }
 
 /* `ready` says whether the revision that the client named is gone on from. */
-static void a_resume_is_granted_or_not(void **state)
+TEST(a_resume_is_granted_or_not)
 {
     struct control_start start = feeder("main");
     struct session_options o = rig_options();
@@ -359,7 +353,6 @@ static void a_resume_is_granted_or_not(void **state)
     char id[API_ID_CAP];
     struct rig r;
 
-    (void)state;
     rig_open(&r);
     rig_session(&r, &o, id);
     assert_int_equal(rig_connect_as(&r, &in, id, &start, NULL), 0);
@@ -380,7 +373,7 @@ static void a_resume_is_granted_or_not(void **state)
 }
 
 /* Eight sources there are; the ninth is told so. One that sent nothing leaves its place. */
-static void sources_are_bounded(void **state)
+TEST(sources_are_bounded)
 {
     struct session_options o = rig_options();
     static struct rig_client in;
@@ -389,7 +382,6 @@ static void sources_are_bounded(void **state)
     struct err err = {0};
     struct rig r;
 
-    (void)state;
     rig_open(&r);
     rig_session(&r, &o, id);
     for (int i = 0; i < 20; i++) { /* none of them sends anything */
@@ -428,7 +420,7 @@ static void sources_are_bounded(void **state)
 }
 
 /* Blocks name the world of the frames that made them, at clients as well. */
-static void worlds_have_blocks_of_their_own(void **state)
+TEST(worlds_have_blocks_of_their_own)
 {
     struct session_options o = rig_options();
     static struct rig_client in;
@@ -437,7 +429,6 @@ static void worlds_have_blocks_of_their_own(void **state)
     struct frame f;
     struct rig r;
 
-    (void)state;
     rig_open(&r);
     rig_session(&r, &o, id);
     rig_connect(&r, &in, id, CONTROL_INGEST);
@@ -460,14 +451,13 @@ static void worlds_have_blocks_of_their_own(void **state)
 
 /* Of learned poses each ack says whether it is a guess, also when it is told again, and the session
  * says how many were. */
-static void lost_tracks_are_said(void **state)
+TEST(lost_tracks_are_said)
 {
     struct session_options o = rig_options();
     static struct rig_client in;
     char id[API_ID_CAP];
     struct rig r;
 
-    (void)state;
     rig_open(&r);
     o.pose_source = SESSION_POSE_LEARNED;
     o.mode = SESSION_LOSSLESS;
@@ -497,7 +487,7 @@ static void lost_tracks_are_said(void **state)
 }
 
 /* A frame that was never taken, whatever its pose says, opens no world. */
-static void a_refused_frame_is_no_jump(void **state)
+TEST(a_refused_frame_is_no_jump)
 {
     struct session_options o = rig_options();
     static struct rig_client in;
@@ -505,7 +495,6 @@ static void a_refused_frame_is_no_jump(void **state)
     struct frame f;
     struct rig r;
 
-    (void)state;
     rig_open(&r);
     o.ties = SESSION_TIES_ON;
     o.mode = SESSION_LOSSLESS; /* whose frames may come as fast as they will */
@@ -534,23 +523,4 @@ static void a_refused_frame_is_no_jump(void **state)
     assert_int_equal(in.acks[7].submap, 1);
     rig_disconnect(&in);
     rig_close(&r);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_ack_says_where_the_frame_was),
-        cmocka_unit_test(a_frame_has_one_verdict),
-        cmocka_unit_test(a_refused_frame_uses_no_number_up),
-        cmocka_unit_test(two_sources_feed_one_session),
-        cmocka_unit_test(lost_tracking_is_a_source_s_own),
-        cmocka_unit_test(a_busy_source_loses_its_own_frames_alone),
-        cmocka_unit_test(corrected_poses_are_told),
-        cmocka_unit_test(a_resume_is_granted_or_not),
-        cmocka_unit_test(sources_are_bounded),
-        cmocka_unit_test(worlds_have_blocks_of_their_own),
-        cmocka_unit_test(a_refused_frame_is_no_jump),
-        cmocka_unit_test(lost_tracks_are_said),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* A virtual processor that stands still uses up a thread's processor time: no frame is refused for
  * that, and the cloud is the one of a machine that ran. */
 #include "tests/support/store_rig.h"
+#include "tests/support/unit.h"
 
 #include <sys/syscall.h>
 
@@ -55,24 +56,12 @@ static void stand_still(unsigned seconds, int one_in)
     atomic_store(&every, 0);
 }
 
-static void a_second_is_not_noticed(void **state)
+TEST_WITH(a_second_is_not_noticed, make_folder, remove_folder)
 {
-    (void)state;
     stand_still(1, 7);
 }
 
-static void after_an_hour_a_frame_is_tried_again(void **state)
+TEST_WITH(after_an_hour_a_frame_is_tried_again, make_folder, remove_folder)
 {
-    (void)state;
     stand_still(3600, 7);
-}
-
-int main(void)
-{
-#define T(f) cmocka_unit_test_setup_teardown(f, make_folder, remove_folder)
-    const struct CMUnitTest tests[] = {
-        T(a_second_is_not_noticed),
-        T(after_an_hour_a_frame_is_tried_again),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,8 +10,9 @@
 #include "tests/support/fault_malloc.h"
 
 #include "tests/support/core_rig.h"
+#include "tests/support/unit.h"
 
-static void a_warm_session_allocates_nothing(void **state)
+TEST(a_warm_session_allocates_nothing)
 {
     static struct rig_client in;
     struct session_options o = rig_options();
@@ -22,7 +23,6 @@ static void a_warm_session_allocates_nothing(void **state)
     struct frame f;
     struct rig r;
 
-    (void)state;
     rig_open(&r);
     rig_session(&r, &o, id);
     rig_connect(&r, &in, id, CONTROL_INGEST);
@@ -54,11 +54,4 @@ static void a_warm_session_allocates_nothing(void **state)
     free(msg);
     rig_disconnect(&in);
     rig_close(&r);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_warm_session_allocates_nothing)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

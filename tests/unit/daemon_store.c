@@ -1,6 +1,7 @@
 /* What a restart gives back: killed processes, accounts, sessions at rest, tokens. */
 #include "daemon/session/session_info.h"
 #include "tests/support/store_rig.h"
+#include "tests/support/unit.h"
 
 /* ------------------------------------------------------------------------- killed */
 
@@ -48,21 +49,18 @@ static void kill_and_go_on(int every, uint64_t before)
     rig_close(&r);
 }
 
-static void a_killed_process_loses_nothing(void **state)
+TEST_WITH(a_killed_process_loses_nothing, make_folder, remove_folder)
 {
-    (void)state;
     kill_and_go_on(0, FRAMES);
 }
 
-static void a_checkpoint_shortens_the_replay(void **state)
+TEST_WITH(a_checkpoint_shortens_the_replay, make_folder, remove_folder)
 {
-    (void)state;
     kill_and_go_on(10, FRAMES + 3);
 }
 
-static void a_session_without_frames_is_back(void **state)
+TEST_WITH(a_session_without_frames_is_back, make_folder, remove_folder)
 {
-    (void)state;
     kill_and_go_on(10, 0);
 }
 
@@ -185,15 +183,13 @@ static void the_accounting_survives(int every)
     }
 }
 
-static void every_end_is_remembered(void **state)
+TEST_WITH(every_end_is_remembered, make_folder, remove_folder)
 {
-    (void)state;
     the_accounting_survives(0);
 }
 
-static void every_end_is_remembered_behind_a_checkpoint(void **state)
+TEST_WITH(every_end_is_remembered_behind_a_checkpoint, make_folder, remove_folder)
 {
-    (void)state;
     the_accounting_survives(7);
 }
 
@@ -266,21 +262,19 @@ static void sources_survive(int every)
     rig_close(&r);
 }
 
-static void sources_and_their_worlds_come_back(void **state)
+TEST_WITH(sources_and_their_worlds_come_back, make_folder, remove_folder)
 {
-    (void)state;
     sources_survive(0);
 }
 
-static void sources_come_back_behind_a_checkpoint(void **state)
+TEST_WITH(sources_come_back_behind_a_checkpoint, make_folder, remove_folder)
 {
-    (void)state;
     sources_survive(5);
 }
 
 /* ------------------------------------------------------------------------- rest, end, deletion */
 
-static void stopped_sessions_start_from_a_checkpoint(void **state)
+TEST_WITH(stopped_sessions_start_from_a_checkpoint, make_folder, remove_folder)
 {
     static struct rig_client c;
     struct session_options o = options(SESSION_LIVE);
@@ -288,7 +282,6 @@ static void stopped_sessions_start_from_a_checkpoint(void **state)
     char id[API_ID_CAP], closed[API_ID_CAP], deleted[API_ID_CAP];
     struct rig r;
 
-    (void)state;
     open_rig(&r, 0);
     rig_session(&r, &o, id);
     rig_session(&r, &o, closed);
@@ -326,7 +319,7 @@ static void stopped_sessions_start_from_a_checkpoint(void **state)
     rig_close(&r);
 }
 
-static void an_idle_session_leaves_its_device(void **state)
+TEST_WITH(an_idle_session_leaves_its_device, make_folder, remove_folder)
 {
     static struct rig_client c;
     struct session_options o = options(SESSION_LIVE);
@@ -335,7 +328,6 @@ static void an_idle_session_leaves_its_device(void **state)
     char id[API_ID_CAP], later[256];
     struct rig r;
 
-    (void)state;
     was = undisturbed(25);
     open_rig(&r, 0);
     fresh = core_config(r.core);
@@ -360,7 +352,7 @@ static void an_idle_session_leaves_its_device(void **state)
     rig_close(&r);
 }
 
-static void tokens_and_ranks_are_kept(void **state)
+TEST_WITH(tokens_and_ranks_are_kept, make_folder, remove_folder)
 {
     struct session_options o = options(SESSION_LIVE);
     struct api_token token = {.scope = 1}, kept[SESSION_TOKENS_MAX];
@@ -371,7 +363,6 @@ static void tokens_and_ranks_are_kept(void **state)
     struct rig r;
     int n;
 
-    (void)state;
     open_rig(&r, 0);
     strcpy(o.name, "the \"west\" wing\n");
     for (int i = 0; i < 4; i++)
@@ -402,7 +393,7 @@ static void tokens_and_ranks_are_kept(void **state)
 }
 
 /* What is being put together again is not handed out as if it were all. */
-static void half_a_cloud_is_not_exported(void **state)
+TEST_WITH(half_a_cloud_is_not_exported, make_folder, remove_folder)
 {
     struct api_region region = {.size = {1, 1, 1}};
     const struct api_shape shape = {.region = &region};
@@ -415,7 +406,6 @@ static void half_a_cloud_is_not_exported(void **state)
     struct rig r;
     int n;
 
-    (void)state;
     checkpoint_every = 0;
     frames_before = 20;
     in_a_child(feed_and_be_killed, id);
@@ -433,24 +423,4 @@ static void half_a_cloud_is_not_exported(void **state)
     assert_int_equal(core_ops.trajectory(r.core, id, 0, poses, 64, &n, &err), 0);
     assert_int_equal(n, 20);
     rig_close(&r);
-}
-
-int main(void)
-{
-#define CASE(f) cmocka_unit_test_setup_teardown(f, make_folder, remove_folder)
-    const struct CMUnitTest tests[] = {
-        CASE(a_killed_process_loses_nothing),
-        CASE(a_checkpoint_shortens_the_replay),
-        CASE(a_session_without_frames_is_back),
-        CASE(every_end_is_remembered),
-        CASE(every_end_is_remembered_behind_a_checkpoint),
-        CASE(sources_and_their_worlds_come_back),
-        CASE(sources_come_back_behind_a_checkpoint),
-        CASE(stopped_sessions_start_from_a_checkpoint),
-        CASE(an_idle_session_leaves_its_device),
-        CASE(tokens_and_ranks_are_kept),
-        CASE(half_a_cloud_is_not_exported),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

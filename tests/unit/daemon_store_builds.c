@@ -3,6 +3,7 @@
  * its files reach, or it is said why not and nothing on the disk changes.
  */
 #include "tests/support/store_rig.h"
+#include "tests/support/unit.h"
 
 #include "proto/crc32c.h"
 
@@ -147,7 +148,7 @@ static uint64_t sum_of_folder(void)
     return sum;
 }
 
-static void a_downgrade_replays_what_the_journal_has(void **state)
+TEST_WITH(a_downgrade_replays_what_the_journal_has, make_folder, remove_folder)
 {
     struct session_info then = undisturbed(36), info;
     uint64_t at[4], first;
@@ -155,7 +156,6 @@ static void a_downgrade_replays_what_the_journal_has(void **state)
     static struct rig_client c;
     struct rig r;
 
-    (void)state;
     make(0, true);
     open_here(&r);
     wait_until_back(&r, id);
@@ -189,13 +189,12 @@ static void a_downgrade_replays_what_the_journal_has(void **state)
     rig_close(&r);
 }
 
-static void one_that_is_read_is_enough(void **state)
+TEST_WITH(one_that_is_read_is_enough, make_folder, remove_folder)
 {
     struct session_info then = undisturbed(36), info;
     uint64_t at[4];
     struct rig r;
 
-    (void)state;
     make(4096, false);
     assert_int_equal(list(".ckpt", at, 4), 2);
     set_version(at[1], CORE, 9);
@@ -210,7 +209,7 @@ static void one_that_is_read_is_enough(void **state)
 }
 
 /* The journal is pruned: only the build that wrote the checkpoints can read them. */
-static void a_downgrade_that_cannot_replay_changes_nothing(void **state)
+TEST_WITH(a_downgrade_that_cannot_replay_changes_nothing, make_folder, remove_folder)
 {
     struct session_info then = undisturbed(36), info;
     static struct rig_client c;
@@ -218,7 +217,6 @@ static void a_downgrade_that_cannot_replay_changes_nothing(void **state)
     uint32_t epoch;
     struct rig r;
 
-    (void)state;
     make(4096, false);
     assert_int_equal(list(".seg", at, 1), 1);
     assert_true(at[0] > 1);
@@ -360,43 +358,25 @@ static void look_at_all(bool keep)
         look_at(cut | MIDDLE);
 }
 
-static void a_session_comes_back_as_far_as_its_files_reach(void **state)
+TEST_WITH(a_session_comes_back_as_far_as_its_files_reach, make_folder, remove_folder)
 {
-    (void)state;
     look_at_all(true);
 }
 
-static void so_does_one_whose_journal_was_pruned(void **state)
+TEST_WITH(so_does_one_whose_journal_was_pruned, make_folder, remove_folder)
 {
-    (void)state;
     look_at_all(false);
 }
 
-static void a_deleted_session_stays_away(void **state)
+TEST_WITH(a_deleted_session_stays_away, make_folder, remove_folder)
 {
     struct session_info info;
     struct rig r;
 
-    (void)state;
     make(0, false);
     shell("cd %s && mv meta.json %s", sessions, "meta.gone"); /* and then the process died */
     open_here(&r);
     assert_int_equal(core_ops.session_get(r.core, id, &info, NULL), ERR_NOT_FOUND);
     rig_close(&r);
     assert_int_not_equal(access(sessions, F_OK), 0);
-}
-
-int main(void)
-{
-#define CASE(f) cmocka_unit_test_setup_teardown(f, make_folder, remove_folder)
-    const struct CMUnitTest tests[] = {
-        CASE(a_downgrade_replays_what_the_journal_has),
-        CASE(one_that_is_read_is_enough),
-        CASE(a_downgrade_that_cannot_replay_changes_nothing),
-        CASE(a_session_comes_back_as_far_as_its_files_reach),
-        CASE(so_does_one_whose_journal_was_pruned),
-        CASE(a_deleted_session_stays_away),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

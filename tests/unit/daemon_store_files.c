@@ -1,6 +1,7 @@
 /* What a start makes of a session whose files were cut, changed, or are none: nothing is deleted,
  * and the others come back. */
 #include "tests/support/store_rig.h"
+#include "tests/support/unit.h"
 
 #include <dirent.h>
 
@@ -65,11 +66,10 @@ static bool comes_back(const char *id, const char *other)
     return rc == 0;
 }
 
-static void a_lost_manifest_deletes_nothing(void **state)
+TEST_WITH(a_lost_manifest_deletes_nothing, make_folder, remove_folder)
 {
     char id[API_ID_CAP], other[API_ID_CAP], aside[256];
 
-    (void)state;
     make_sessions(id, other);
     assert_true(find(id, "meta.json"));
     snprintf(aside, sizeof(aside), "%s/meta", folder);
@@ -82,13 +82,12 @@ static void a_lost_manifest_deletes_nothing(void **state)
     assert_true(comes_back(id, other));
 }
 
-static void a_changed_manifest_is_not_believed(void **state)
+TEST_WITH(a_changed_manifest_is_not_believed, make_folder, remove_folder)
 {
     char id[API_ID_CAP], other[API_ID_CAP], text[16384];
     ssize_t len;
     int fd, n = 0;
 
-    (void)state;
     make_sessions(id, other);
     assert_true(find(id, "meta.json"));
     fd = open(file, O_RDWR);
@@ -121,13 +120,12 @@ static enum session_fusion fusion_of(const char *id)
 }
 
 /* The manifest of a version that had neither the options `fusion` and `views` nor a checksum. */
-static void an_old_session_keeps_the_rules_of_its_time(void **state)
+TEST_WITH(an_old_session_keeps_the_rules_of_its_time, make_folder, remove_folder)
 {
     static const char fusion[] = ",\"fusion\":\"cells\",\"views\":\"refined\"";
     char id[API_ID_CAP], other[API_ID_CAP], text[16384], *at;
     FILE *f;
 
-    (void)state;
     make_sessions(id, other);
     assert_int_equal(fusion_of(id), SESSION_FUSION_CELLS);
     assert_true(find(id, "meta.json"));
@@ -146,12 +144,11 @@ static void an_old_session_keeps_the_rules_of_its_time(void **state)
     assert_int_equal(fusion_of(id), SESSION_FUSION_PAPER);
 }
 
-static void pipes_hold_up_no_start(void **state)
+TEST_WITH(pipes_hold_up_no_start, make_folder, remove_folder)
 {
     static const char *const names[] = {"meta.json", ".seg", "synced"};
     char id[API_ID_CAP], other[API_ID_CAP], aside[256];
 
-    (void)state;
     make_sessions(id, other);
     snprintf(aside, sizeof(aside), "%s/aside", folder);
     for (int i = 0; i < 3; i++) {
@@ -166,14 +163,13 @@ static void pipes_hold_up_no_start(void **state)
 
 /* Wherever the last segment is cut, the records behind were synced: it is damage, and what stands
  * is left as it is. */
-static void a_cut_behind_synced_records_is_damage(void **state)
+TEST_WITH(a_cut_behind_synced_records_is_damage, make_folder, remove_folder)
 {
     char id[API_ID_CAP], other[API_ID_CAP], was[API_TEXT_CAP];
     struct session_info info;
     size_t size;
     struct rig r;
 
-    (void)state;
     make_sessions(id, other);
     assert_true(find(id, ".seg"));
     size = size_of(file);
@@ -189,17 +185,4 @@ static void a_cut_behind_synced_records_is_damage(void **state)
         assert_int_equal(size_of(file), size - size / 6 * (size_t)i);
         assert_non_null(strstr(was, "synced"));
     }
-}
-
-int main(void)
-{
-#define T(f) cmocka_unit_test_setup_teardown(f, make_folder, remove_folder)
-    const struct CMUnitTest tests[] = {
-        T(a_lost_manifest_deletes_nothing),
-        T(a_changed_manifest_is_not_believed),
-        T(an_old_session_keeps_the_rules_of_its_time),
-        T(pipes_hold_up_no_start),
-        T(a_cut_behind_synced_records_is_damage),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

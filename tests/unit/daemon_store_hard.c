@@ -1,5 +1,6 @@
 /* What may go wrong beside a crash: frames that kill, lost devices, damage, other machines. */
 #include "tests/support/store_rig.h"
+#include "tests/support/unit.h"
 
 #include "daemon/disk/suspect.h"
 
@@ -70,7 +71,7 @@ static long quarantined_bytes(const char *id, uint64_t seq)
     return stat(path, &st) ? -1 : (long)st.st_size;
 }
 
-static void a_frame_that_kills_twice_is_put_away(void **state)
+TEST_WITH(a_frame_that_kills_twice_is_put_away, make_folder, remove_folder)
 {
     struct session_info then = undisturbed(14), info;
     char id[API_ID_CAP];
@@ -78,7 +79,6 @@ static void a_frame_that_kills_twice_is_put_away(void **state)
     int status, pipes[2];
     pid_t child;
 
-    (void)state;
     assert_int_equal(pipe(pipes), 0);
     child = fork();
     if (child == 0)
@@ -149,14 +149,13 @@ static void lose_a_device(int out)
     _exit(core_lost(r.core) && fake_gpu_plan.frames < 15 ? 70 : 95);
 }
 
-static void a_lost_device_loses_no_frame(void **state)
+TEST_WITH(a_lost_device_loses_no_frame, make_folder, remove_folder)
 {
     struct session_info then = undisturbed(15), info;
     char id[API_ID_CAP];
     struct rig r;
     int status = in_a_child(lose_a_device, id);
 
-    (void)state;
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 70);
     open_rig(&r, 0);
@@ -182,7 +181,7 @@ static void in_file(const char *id, const char *suffix, char path[512])
     path[strcspn(path, "\n")] = '\0';
 }
 
-static void a_damaged_journal_is_told_and_kept(void **state)
+TEST_WITH(a_damaged_journal_is_told_and_kept, make_folder, remove_folder)
 {
     struct session_info then, info;
     static struct rig_client c;
@@ -191,7 +190,6 @@ static void a_damaged_journal_is_told_and_kept(void **state)
     struct rig r;
     int fd;
 
-    (void)state;
     checkpoint_every = 0;
     frames_before = 30;
     in_a_child(feed_and_be_killed, id);
@@ -250,7 +248,7 @@ static void spoil_last_record(const char *id)
 
 /* The replay finds a record spoilt when the end of a frame is counted, but not yet told to it: the
  * frames that are queued are still counted right. */
-static void a_replay_that_gives_up_counts_right(void **state)
+TEST_WITH(a_replay_that_gives_up_counts_right, make_folder, remove_folder)
 {
     static const struct edge_ops gate = {wait_at_gate, ignore_gone};
     struct session_client watcher = {.role = CONTROL_VIEW}; /* of stream 0, as replayed frames */
@@ -260,7 +258,6 @@ static void a_replay_that_gives_up_counts_right(void **state)
     struct session *s;
     struct rig r;
 
-    (void)state;
     checkpoint_every = 0;
     frames_before = 3;
     in_a_child(feed_and_be_killed, id);
@@ -298,13 +295,12 @@ static void replace_in_meta(const char *id, const char *from, const char *to)
     assert_int_equal(system(command), 0);
 }
 
-static void another_machine_or_network_is_another_epoch(void **state)
+TEST_WITH(another_machine_or_network_is_another_epoch, make_folder, remove_folder)
 {
     struct session_info was, info;
     char id[API_ID_CAP];
     struct rig r;
 
-    (void)state;
     checkpoint_every = 10;
     frames_before = 15;
     in_a_child(feed_and_be_killed, id);
@@ -335,7 +331,7 @@ static void another_machine_or_network_is_another_epoch(void **state)
 }
 
 /* Where a submap lies is told when it is on the disk, and not where that failed. */
-static void a_place_that_is_not_written_is_not_told(void **state)
+TEST_WITH(a_place_that_is_not_written_is_not_told, make_folder, remove_folder)
 {
     static const float pose[7] = {0, 0, 0, 1, 1, 2, 3}, other[7] = {0, 0, 0, 1, 4, 5, 6};
     static struct rig_client c;
@@ -347,7 +343,6 @@ static void a_place_that_is_not_written_is_not_told(void **state)
     struct rig r;
     int n;
 
-    (void)state;
     open_rig(&r, 10);
     rig_session(&r, &o, id);
     rig_connect(&r, &c, id, CONTROL_INGEST);
@@ -380,14 +375,13 @@ static void a_place_that_is_not_written_is_not_told(void **state)
     rig_close(&r);
 }
 
-static void what_is_no_session_is_left_alone(void **state)
+TEST_WITH(what_is_no_session_is_left_alone, make_folder, remove_folder)
 {
     struct session_options o = options(SESSION_LIVE);
     struct session_info info;
     char id[2][API_ID_CAP], command[400];
     struct rig r;
 
-    (void)state;
     open_rig(&r, 0);
     rig_session(&r, &o, id[0]);
     rig_session(&r, &o, id[1]);
@@ -404,20 +398,4 @@ static void what_is_no_session_is_left_alone(void **state)
              "test -e %s/sessions/%s/meta.json -a -e %s/sessions/no-session/x", folder, id[0],
              folder);
     assert_int_equal(system(command), 0);
-}
-
-int main(void)
-{
-#define CASE(f) cmocka_unit_test_setup_teardown(f, make_folder, remove_folder)
-    const struct CMUnitTest tests[] = {
-        CASE(a_frame_that_kills_twice_is_put_away),
-        CASE(a_lost_device_loses_no_frame),
-        CASE(a_damaged_journal_is_told_and_kept),
-        CASE(a_replay_that_gives_up_counts_right),
-        CASE(another_machine_or_network_is_another_epoch),
-        CASE(a_place_that_is_not_written_is_not_told),
-        CASE(what_is_no_session_is_left_alone),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

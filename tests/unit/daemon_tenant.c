@@ -1,5 +1,6 @@
 /* Quotas: what the sessions of one token may hold, and that its neighbours keep theirs. */
 #include "tests/support/store_rig.h"
+#include "tests/support/unit.h"
 
 static int create(struct rig *r, const char *owner, const struct session_options *o,
                   struct session_info *info, struct err *err)
@@ -18,7 +19,7 @@ static void set_quotas(struct rig *r, const struct quota *a, const struct quota 
 }
 
 /* A token that wants all sessions gets its own; the rest is there for others, at any moment. */
-static void one_token_does_not_take_all_sessions(void **state)
+TEST(one_token_does_not_take_all_sessions)
 {
     struct session_options o = rig_options();
     struct quota sixteen = quota_none;
@@ -27,7 +28,6 @@ static void one_token_does_not_take_all_sessions(void **state)
     struct rig r;
     int made = 0;
 
-    (void)state;
     sixteen.sessions = 16;
     rig_open(&r);
     set_quotas(&r, &sixteen, &sixteen);
@@ -50,7 +50,7 @@ static void one_token_does_not_take_all_sessions(void **state)
     rig_close(&r);
 }
 
-static void memory_is_bounded(void **state)
+TEST(memory_is_bounded)
 {
     struct session_options o = rig_options();
     struct quota q = quota_none;
@@ -58,7 +58,6 @@ static void memory_is_bounded(void **state)
     struct err err;
     struct rig r;
 
-    (void)state;
     rig_open(&r);
     assert_int_equal(create(&r, "phone", &o, &info, &err), 0);
     q.memory_bytes = 2 * info.memory_bytes + info.memory_bytes / 2;
@@ -70,7 +69,7 @@ static void memory_is_bounded(void **state)
     rig_close(&r);
 }
 
-static void options_beyond_the_quota_are_refused(void **state)
+TEST(options_beyond_the_quota_are_refused)
 {
     struct quota q = {.retention_s = 600, .net_pixels = 256 * 192};
     struct session_options o = rig_options(), wanted;
@@ -78,7 +77,6 @@ static void options_beyond_the_quota_are_refused(void **state)
     struct err err;
     struct rig r;
 
-    (void)state;
     rig_open(&r);
     set_quotas(&r, &q, NULL);
     assert_int_equal(create(&r, "phone", &o, &info, &err), 0);
@@ -103,7 +101,7 @@ static void options_beyond_the_quota_are_refused(void **state)
 }
 
 /* Slow readers of one token leave exports for others, whichever token made the session. */
-static void exports_are_bounded(void **state)
+TEST(exports_are_bounded)
 {
     struct session_options o = rig_options();
     struct core_export *e[4] = {NULL};
@@ -113,7 +111,6 @@ static void exports_are_bounded(void **state)
     struct err err;
     struct rig r;
 
-    (void)state;
     two.exports = 2;
     rig_open(&r);
     set_quotas(&r, &two, &two);
@@ -136,7 +133,7 @@ static void exports_are_bounded(void **state)
 }
 
 /* However many sessions send, together they are asked to pause for as long as the rate wants. */
-static void frames_of_all_sessions_share_a_rate(void **state)
+TEST(frames_of_all_sessions_share_a_rate)
 {
     static struct rig_client c[2];
     struct session_options o = rig_options();
@@ -145,7 +142,6 @@ static void frames_of_all_sessions_share_a_rate(void **state)
     struct err err;
     struct rig r;
 
-    (void)state;
     slow.frames_per_s = 0.001f; /* a frame in 1000 s, so that the test's own time does not count */
     rig_open(&r);
     set_quotas(&r, &slow, NULL);
@@ -171,7 +167,7 @@ static void frames_of_all_sessions_share_a_rate(void **state)
 
 /* ------------------------------------------------------------------------- on disk */
 
-static void journals_are_bounded(void **state)
+TEST_WITH(journals_are_bounded, make_folder, remove_folder)
 {
     static struct rig_client phone, wall;
     struct session_options o = options(SESSION_LOSSLESS);
@@ -180,7 +176,6 @@ static void journals_are_bounded(void **state)
     struct err err;
     struct rig r;
 
-    (void)state;
     open_rig(&r, 0);
     assert_int_equal(create(&r, "phone", &o, &info, &err), 0);
     rig_connect(&r, &phone, info.id, CONTROL_INGEST);
@@ -203,7 +198,7 @@ static void journals_are_bounded(void **state)
     rig_close(&r);
 }
 
-static void recording_is_a_right(void **state)
+TEST_WITH(recording_is_a_right, make_folder, remove_folder)
 {
     struct session_options o = options(SESSION_LIVE);
     struct quota q = quota_none;
@@ -211,7 +206,6 @@ static void recording_is_a_right(void **state)
     struct err err;
     struct rig r;
 
-    (void)state;
     q.record = 0;
     o.record = true;
     open_rig(&r, 0);
@@ -223,7 +217,7 @@ static void recording_is_a_right(void **state)
 }
 
 /* A restart forgets neither whose a session is nor what it takes. */
-static void a_restart_keeps_the_owner(void **state)
+TEST_WITH(a_restart_keeps_the_owner, make_folder, remove_folder)
 {
     static struct rig_client c;
     struct session_options o = options(SESSION_LOSSLESS);
@@ -233,7 +227,6 @@ static void a_restart_keeps_the_owner(void **state)
     struct err err;
     struct rig r;
 
-    (void)state;
     open_rig(&r, 0);
     assert_int_equal(create(&r, "phone", &o, &info, &err), 0);
     memcpy(id, info.id, sizeof(id));
@@ -256,19 +249,4 @@ static void a_restart_keeps_the_owner(void **state)
     core_sweep(r.core);
     assert_int_equal(create(&r, "phone", &o, &info, &err), 0);
     rig_close(&r);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_token_does_not_take_all_sessions),
-        cmocka_unit_test(memory_is_bounded),
-        cmocka_unit_test(options_beyond_the_quota_are_refused),
-        cmocka_unit_test(exports_are_bounded),
-        cmocka_unit_test(frames_of_all_sessions_share_a_rate),
-        cmocka_unit_test_setup_teardown(journals_are_bounded, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(recording_is_a_right, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(a_restart_keeps_the_owner, make_folder, remove_folder),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

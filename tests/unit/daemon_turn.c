@@ -1,12 +1,7 @@
 /* Turns: shares of the servers' time, first come where nothing is charged, no credit, no lost
  * wake-up. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "daemon/turn.h"
+#include "tests/support/unit.h"
 
 #include <stdatomic.h>
 #include <pthread.h>
@@ -56,12 +51,11 @@ static int serve(struct line *l, bool more)
 }
 
 /* All always have work, half of them cost ten times as much: equal time, a tenth of the frames. */
-static void time_is_shared_equally(void **state)
+TEST(time_is_shared_equally)
 {
     struct line l;
     uint64_t least = UINT64_MAX, most = 0;
 
-    (void)state;
     line_open(&l);
     for (int i = 0; i < N; i++) {
         l.cost_us[i] = i % 2 ? 10000 : 1000;
@@ -79,11 +73,10 @@ static void time_is_shared_equally(void **state)
 }
 
 /* Where nothing is charged they are served as they came, round and round. */
-static void equals_go_in_order(void **state)
+TEST(equals_go_in_order)
 {
     struct line l;
 
-    (void)state;
     line_open(&l);
     memset(l.cost_us, 0, sizeof(l.cost_us));
     for (int i = 0; i < N; i++)
@@ -192,7 +185,7 @@ static uint32_t p99(struct sim *s)
 
 /* Eight phones, then one of them at ten times its rate: the others get every frame done, at most
  * 20 % later at the 99th percentile; the one has what is left, which is not all it wants. */
-static void ten_times_the_rate_moves_nobody(void **state)
+TEST(ten_times_the_rate_moves_nobody)
 {
     static const struct {
         int batch;
@@ -205,7 +198,6 @@ static void ten_times_the_rate_moves_nobody(void **state)
     };
     static struct sim calm, greedy;
 
-    (void)state;
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         simulate(&calm, cases[k].batch, cases[k].apart, cases[k].cost_us, cases[k].period_us, 1);
         simulate(&greedy, cases[k].batch, cases[k].apart, cases[k].cost_us, cases[k].period_us, 10);
@@ -226,11 +218,10 @@ static void ten_times_the_rate_moves_nobody(void **state)
 /* ------------------------------------------------------------------------- credit and debt */
 
 /* An hour without work buys nothing; a newcomer is served next, and then in its turn. */
-static void idleness_is_no_credit(void **state)
+TEST(idleness_is_no_credit)
 {
     struct line l;
 
-    (void)state;
     line_open(&l);
     turn_kick(l.turn, &l.e[0]);
     turn_kick(l.turn, &l.e[1]);
@@ -247,12 +238,11 @@ static void idleness_is_no_credit(void **state)
 
 /* An entry that leaves the list in debt comes back in debt, however much that is. Where no other
  * entry waits it is served all the same. */
-static void debts_are_kept_whole(void **state)
+TEST(debts_are_kept_whole)
 {
     struct line l;
     int turns;
 
-    (void)state;
     line_open(&l);
     l.cost_us[0] = 20000;
     turn_kick(l.turn, &l.e[0]);
@@ -275,13 +265,12 @@ static void debts_are_kept_whole(void **state)
 }
 
 /* The sorted line against the plain rule: least first, then first come. */
-static void order_is_least_first_then_first_come(void **state)
+TEST(order_is_least_first_then_first_come)
 {
     struct line l;
     uint64_t had[N] = {0}, arrival[N] = {0}, level = 0, clock = 0;
     bool listed[N] = {false};
 
-    (void)state;
     srand(5);
     line_open(&l);
     for (int k = 0; k < 200000; k++) {
@@ -317,12 +306,11 @@ static void order_is_least_first_then_first_come(void **state)
 }
 
 /* Work that is announced while the entry is served brings it back. */
-static void work_announced_meanwhile_is_remembered(void **state)
+TEST(work_announced_meanwhile_is_remembered)
 {
     struct turn_entry *e;
     struct line l;
 
-    (void)state;
     line_open(&l);
     assert_true(turn_kick(l.turn, &l.e[0]));
     assert_int_equal(turn_take(l.turn, &e, 1, 0), 1);
@@ -363,12 +351,11 @@ static void *crew_run(void *arg)
 }
 
 /* Three servers, work announced from outside: all of it is done, no entry by two at once. */
-static void no_work_is_lost(void **state)
+TEST(no_work_is_lost)
 {
     static struct crew c;
     pthread_t threads[3];
 
-    (void)state;
     line_open(&c.line);
     for (int i = 0; i < 3; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, crew_run, &c), 0);
@@ -417,13 +404,12 @@ static void *sleep_and_serve(void *arg)
 }
 
 /* Work for one wakes one: others would only find that there is none. */
-static void one_kick_wakes_one(void **state)
+TEST(one_kick_wakes_one)
 {
     enum { KICKS = 400, SLEEPERS = 4 };
     static struct sleepers s;
     pthread_t threads[SLEEPERS];
 
-    (void)state;
     line_open(&s.line);
     for (int i = 0; i < SLEEPERS; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, sleep_and_serve, &s), 0);
@@ -456,12 +442,11 @@ static void *wait_for_company(void *arg)
 
 /* A thread that waits for an entry which is due looks again when that is due no more, and takes it
  * when it comes. */
-static void nobody_waits_for_one_that_will_not_come(void **state)
+TEST(nobody_waits_for_one_that_will_not_come)
 {
     struct line l;
     void *got;
 
-    (void)state;
     line_open(&l);
     for (int comes = 0; comes < 2; comes++) {
         pthread_t thread;
@@ -477,21 +462,4 @@ static void nobody_waits_for_one_that_will_not_come(void **state)
         assert_ptr_equal(got, comes ? &l.e[0] : NULL);
     }
     line_close(&l);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(time_is_shared_equally),
-        cmocka_unit_test(equals_go_in_order),
-        cmocka_unit_test(ten_times_the_rate_moves_nobody),
-        cmocka_unit_test(idleness_is_no_credit),
-        cmocka_unit_test(debts_are_kept_whole),
-        cmocka_unit_test(order_is_least_first_then_first_come),
-        cmocka_unit_test(work_announced_meanwhile_is_remembered),
-        cmocka_unit_test(no_work_is_lost),
-        cmocka_unit_test(one_kick_wakes_one),
-        cmocka_unit_test(nobody_waits_for_one_that_will_not_come),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

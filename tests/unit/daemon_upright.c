@@ -1,6 +1,7 @@
 /* Which way a session's pictures are turned for the networks: by option, gravity, accelerometer or
  * Exif, with patience near 45 degrees, and the same way after a restart; its last position. */
 #include "tests/support/store_rig.h"
+#include "tests/support/unit.h"
 
 #include "proto/bytes.h"
 
@@ -43,7 +44,7 @@ static void start_again(struct rig *r, struct rig_client *c, const char *id)
     wait_until_back(r, id);
 }
 
-static void options_say_it(void **state)
+TEST_WITH(options_say_it, make_folder, remove_folder)
 {
     static const struct {
         enum session_upright upright;
@@ -71,7 +72,6 @@ static void options_say_it(void **state)
     char id[API_ID_CAP];
     struct rig r;
 
-    (void)state;
     for (int exif = 0; exif < 2; exif++) {
         open_rig(&r, 0);
         if (exif) { /* a camera that was held upright says 6 */
@@ -96,13 +96,12 @@ static void options_say_it(void **state)
 }
 
 /* Held at 40 to 48 degrees the picture stays as it was, also behind a checkpoint and a restart. */
-static void it_does_not_flip(void **state)
+TEST_WITH(it_does_not_flip, make_folder, remove_folder)
 {
     static struct rig_client c;
     char id[API_ID_CAP];
     struct rig r;
 
-    (void)state;
     open_rig(&r, 0);
     begin(&r, &c, id, SESSION_UPRIGHT_GRAVITY, SESSION_UP_Y, SESSION_JOURNAL_SYNC);
     assert_int_equal(turn_of_frame(&r, &c, 1, 0), 0);
@@ -125,13 +124,12 @@ static void it_does_not_flip(void **state)
 
 /* What is up in a world without a known axis is seen from pictures that stand, Exif or none, also
  * behind a checkpoint; another world is looked at anew. */
-static void what_is_up_is_seen(void **state)
+TEST_WITH(what_is_up_is_seen, make_folder, remove_folder)
 {
     static struct rig_client c;
     char id[API_ID_CAP];
     struct rig r;
 
-    (void)state;
     open_rig(&r, 0);
     begin(&r, &c, id, SESSION_UPRIGHT_AUTO, SESSION_UP_DEFAULT, SESSION_JOURNAL_SYNC);
     for (uint64_t seq = 1; seq <= 6; seq++)
@@ -180,13 +178,12 @@ static int turn_of_force(struct rig *r, struct rig_client *c, uint64_t seq, floa
 }
 
 /* Poses of a world whose axes are not known say nothing; the accelerometer does, if that is on. */
-static void the_accelerometer_says_it(void **state)
+TEST_WITH(the_accelerometer_says_it, make_folder, remove_folder)
 {
     static struct rig_client c;
     char id[API_ID_CAP];
     struct rig r;
 
-    (void)state;
     open_rig(&r, 0);
     begin(&r, &c, id, SESSION_UPRIGHT_AUTO, SESSION_UP_DEFAULT, SESSION_JOURNAL_OFF);
     assert_int_equal(turn_of_force(&r, &c, 1, 0, -9.8f, 1), 0);
@@ -231,7 +228,7 @@ static void send_turned(struct rig_client *c, struct frame f, uint64_t from_ns, 
 
 /* Where poses are learned the first frame stands upright in the world (-y is up there), and each
  * one tells how it turned since the last used one, also behind a checkpoint. */
-static void learned_poses_have_samples(void **state)
+TEST_WITH(learned_poses_have_samples, make_folder, remove_folder)
 {
     static struct rig_client c;
     const struct fake_seen *seen = &fake_gpu_plan.seen;
@@ -240,7 +237,6 @@ static void learned_poses_have_samples(void **state)
     struct frame f;
     struct rig r;
 
-    (void)state;
     open_rig(&r, 0);
     o.pose_source = SESSION_POSE_LEARNED;
     o.journal = SESSION_JOURNAL_SYNC;
@@ -284,14 +280,13 @@ static void send_position(struct rig *r, struct rig_client *c, uint64_t seq, dou
 }
 
 /* The last place that is one stays, behind frames without and behind a checkpoint. */
-static void the_last_position_is_kept(void **state)
+TEST_WITH(the_last_position_is_kept, make_folder, remove_folder)
 {
     static struct rig_client c;
     struct session_info info;
     char id[API_ID_CAP];
     struct rig r;
 
-    (void)state;
     open_rig(&r, 0);
     begin(&r, &c, id, SESSION_UPRIGHT_AUTO, SESSION_UP_DEFAULT, SESSION_JOURNAL_SYNC);
     assert_false(rig_info(&r, id).has_position);
@@ -308,18 +303,4 @@ static void the_last_position_is_kept(void **state)
     assert_true(info.position.longitude == -122.25 && info.position.altitude_m == 31.5f &&
                 info.position.accuracy_m == 4);
     rig_close(&r);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(options_say_it, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(it_does_not_flip, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(what_is_up_is_seen, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(the_accelerometer_says_it, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(learned_poses_have_samples, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(the_last_position_is_kept, make_folder, remove_folder),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }
