@@ -20,7 +20,6 @@
 
 static char folder[64], models[64];
 static struct config config;
-static struct rig rig;
 static bool created, used[FRAMES + 1];
 static char id[API_ID_CAP];
 
@@ -97,7 +96,7 @@ static void read_answers(struct rig_client *c, int n)
 static void send_frames(struct rig_client *c)
 {
     static uint8_t msg[1 << 16];
-    struct frame f = rig_frame(&rig, 0);
+    struct frame f = rig_frame(0);
     struct err err = {0};
     int rc;
 
@@ -329,7 +328,7 @@ static int open_all(void **state)
     config.journal.checkpoint_frames = 2;
     config.journal.threads = 1;
     config.decode.threads = 1;
-    rig_picture(&rig, 320, 240, 40);
+    rig_picture(320, 240, 40);
     fault_malloc_exempt = 0;
     return 0;
 }

@@ -50,32 +50,28 @@ static inline void set_age(const char *models, const char *name)
     assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
 }
 
-static inline void store_config(struct rig *r, struct config *config, int checkpoint_frames,
-                                int delay_us)
+static inline void store_config(struct config *config, int checkpoint_frames, int delay_us)
 {
-    memset(r, 0, sizeof(*r));
-    memset(&fake_gpu_plan, 0, sizeof(fake_gpu_plan));
+    rig_prepare(config);
     atomic_store(&fake_gpu_plan.delay_us, delay_us);
-    tiny_models(r->models);
-    set_age(r->models, "flat.onnx");
-    set_age(r->models, "still.onnx");
-    rig_config(config, r->models);
+    set_age(rig.models, "flat.onnx");
+    set_age(rig.models, "still.onnx");
     snprintf(config->journal.path, sizeof(config->journal.path), "%s", folder);
     config->journal.checkpoint_frames = checkpoint_frames;
 }
 
 /* delay_us: of each batch, also of those that are replayed. */
-static inline void open_slow_rig(struct rig *r, int checkpoint_frames, int delay_us)
+static inline void open_slow_rig(int checkpoint_frames, int delay_us)
 {
     struct config config;
 
-    store_config(r, &config, checkpoint_frames, delay_us);
-    rig_open_with(r, &config);
+    store_config(&config, checkpoint_frames, delay_us);
+    rig_open_with(&config);
 }
 
-static inline void open_rig(struct rig *r, int checkpoint_frames)
+static inline void open_rig(int checkpoint_frames)
 {
-    open_slow_rig(r, checkpoint_frames, 0);
+    open_slow_rig(checkpoint_frames, 0);
 }
 
 static inline struct session_options options(enum session_mode mode)
@@ -89,30 +85,30 @@ static inline struct session_options options(enum session_mode mode)
 }
 
 /* Another picture for each frame, so that a frame that is used twice or not at all shows. */
-static inline int send_one(struct rig *r, struct rig_client *c, uint64_t seq)
+static inline int send_one(struct rig_client *c, uint64_t seq)
 {
-    struct frame f = rig_frame(r, seq);
+    struct frame f = rig_frame(seq);
 
     f.T_wc.t[1] = 0.02f * (float)(seq % 7);
     return rig_send_frame(c, &f, NULL);
 }
 
 /* Frames [first, last], each acknowledged before the next. */
-static inline void feed(struct rig *r, struct rig_client *c, uint64_t first, uint64_t last)
+static inline void feed(struct rig_client *c, uint64_t first, uint64_t last)
 {
     int had = c->n_acks;
 
     for (uint64_t seq = first; seq <= last; seq++) {
-        send_one(r, c, seq);
+        send_one(c, seq);
         rig_wait_acks(c, ++had);
     }
 }
 
-static inline void wait_until_back(struct rig *r, const char *id)
+static inline void wait_until_back(const char *id)
 {
-    for (int i = 0; i < 60000 && rig_info(r, id).state == SESSION_RECOVERING; i++)
+    for (int i = 0; i < 60000 && rig_info(id).state == SESSION_RECOVERING; i++)
         usleep(1000);
-    assert_int_not_equal(rig_info(r, id).state, SESSION_RECOVERING);
+    assert_int_not_equal(rig_info(id).state, SESSION_RECOVERING);
 }
 
 static inline void balanced(const struct session_info *i)
@@ -129,16 +125,15 @@ static inline struct session_info undisturbed(uint64_t n)
     struct session_options o = options(SESSION_LOSSLESS);
     struct session_info info;
     char id[API_ID_CAP];
-    struct rig r;
 
     o.journal = SESSION_JOURNAL_OFF;
-    rig_open(&r);
-    rig_session(&r, &o, id);
-    rig_connect(&r, &c, id, CONTROL_INGEST);
-    feed(&r, &c, 1, n);
-    info = rig_info(&r, id);
+    rig_open();
+    rig_session(&o, id);
+    rig_connect(&c, id, CONTROL_INGEST);
+    feed(&c, 1, n);
+    info = rig_info(id);
     rig_disconnect(&c);
-    rig_close(&r);
+    rig_close();
     return info;
 }
 
@@ -179,13 +174,12 @@ static inline void feed_and_be_killed(int out)
     static struct rig_client c;
     struct session_options o = options(SESSION_LOSSLESS);
     char id[API_ID_CAP];
-    struct rig r;
 
-    open_rig(&r, checkpoint_every);
-    rig_session(&r, &o, id);
+    open_rig(checkpoint_every);
+    rig_session(&o, id);
     tell_id(out, id);
-    rig_connect(&r, &c, id, CONTROL_INGEST);
-    feed(&r, &c, 1, frames_before);
+    rig_connect(&c, id, CONTROL_INGEST);
+    feed(&c, 1, frames_before);
     usleep(checkpoint_every ? 50000 : 0);
     raise(SIGKILL);
 }

@@ -9,7 +9,6 @@
 #define SESSIONS 6
 
 struct fleet {
-    struct rig r;
     struct rig_client c[SESSIONS];
     char id[SESSIONS][API_ID_CAP];
     int n;
@@ -21,17 +20,14 @@ static void fleet_open_with(struct fleet *f, int n, const char *key, const char 
     struct session_options o = rig_options();
     struct config config;
 
-    memset(&f->r, 0, sizeof(f->r));
-    memset(&fake_gpu_plan, 0, sizeof(fake_gpu_plan));
-    tiny_models(f->r.models);
-    rig_config(&config, f->r.models);
+    rig_prepare(&config);
     assert_true(config_table_find(&k, "device", key, &(const char *){NULL}));
     assert_int_equal(config_table_set(&config, &k, value, NULL), 0);
-    rig_open_with(&f->r, &config);
+    rig_open_with(&config);
     f->n = n;
     for (int i = 0; i < n; i++) {
-        rig_session(&f->r, &o, f->id[i]);
-        rig_connect(&f->r, &f->c[i], f->id[i], CONTROL_INGEST);
+        rig_session(&o, f->id[i]);
+        rig_connect(&f->c[i], f->id[i], CONTROL_INGEST);
     }
 }
 
@@ -39,14 +35,14 @@ static void fleet_close(struct fleet *f)
 {
     for (int i = 0; i < f->n; i++)
         rig_disconnect(&f->c[i]);
-    rig_close(&f->r);
+    rig_close();
 }
 
 /* One frame of each. */
 static void fleet_send(struct fleet *f, uint64_t seq)
 {
     for (int i = 0; i < f->n; i++)
-        assert_int_equal(rig_send(&f->r, &f->c[i], seq), 0);
+        assert_int_equal(rig_send(&f->c[i], seq), 0);
 }
 
 /* At most so many of the client's frames are unanswered. */
@@ -72,7 +68,7 @@ TEST(a_batch_is_enqueued_while_one_computes)
         fleet_send(alone, seq);
         rig_wait_acks(&alone->c[0], (int)seq);
     }
-    hash = rig_info(&alone->r, alone->id[0]).hash;
+    hash = rig_info(alone->id[0]).hash;
     fleet_close(alone);
     free(alone);
     fleet_open_with(&f, SESSIONS, "batch", "2");
@@ -88,7 +84,7 @@ TEST(a_batch_is_enqueued_while_one_computes)
             assert_int_equal(f.c[i].acks[k].status, CONTROL_USED);
             assert_int_equal(f.c[i].acks[k].seq, k + 1);
         }
-        assert_true(rig_info(&f.r, f.id[i]).hash == hash);
+        assert_true(rig_info(f.id[i]).hash == hash);
     }
     assert_int_equal(fake_gpu_plan.most_flights, GPU_BATCHES);
     assert_true(fake_gpu_plan.overlapped > 10);
@@ -106,22 +102,22 @@ TEST(a_late_frame_need_not_wait_for_the_device)
 
     fleet_open_with(&f, 3, "batch", "4");
     for (int i = 1; i < 3; i++) { /* their device state is there */
-        assert_int_equal(rig_send(&f.r, &f.c[i], 1), 0);
+        assert_int_equal(rig_send(&f.c[i], 1), 0);
         rig_wait_acks(&f.c[i], 1);
     }
     fake_gpu_plan.wait_us = 100000;
     for (uint64_t seq = 1; seq <= 8; seq++) { /* the worker learns how long a batch takes */
-        assert_int_equal(rig_send(&f.r, &f.c[0], seq), 0);
+        assert_int_equal(rig_send(&f.c[0], seq), 0);
         rig_wait_acks(&f.c[0], (int)seq);
     }
     for (uint64_t k = 0; k < 20 && !joined; k++) {
         int batches = fake_gpu_plan.batches, overlapped = fake_gpu_plan.overlapped;
 
         fake_gpu_plan.hold = true;
-        assert_int_equal(rig_send(&f.r, &f.c[0], 9 + k), 0);
+        assert_int_equal(rig_send(&f.c[0], 9 + k), 0);
         rig_wait_count(&fake_gpu_plan.batches, batches + 1);
         for (int i = 1; i < 3; i++)
-            assert_int_equal(rig_send(&f.r, &f.c[i], 2 + k), 0);
+            assert_int_equal(rig_send(&f.c[i], 2 + k), 0);
         for (int i = 0; i < 120000 && fake_gpu_plan.overlapped == overlapped; i++)
             usleep(500);
         assert_int_equal(fake_gpu_plan.overlapped, overlapped + 1); /* the first is not done */
@@ -147,7 +143,7 @@ TEST(one_slow_batch_is_forgotten)
     for (uint64_t seq = 1; seq <= 20; seq++) {
         if (seq == 10)
             fake_gpu_plan.wait_us = 700000;
-        assert_int_equal(rig_send(&f.r, &f.c[0], seq), 0);
+        assert_int_equal(rig_send(&f.c[0], seq), 0);
         rig_wait_acks(&f.c[0], (int)seq);
         if (seq == 10)
             start_us = clock_us();
@@ -189,11 +185,11 @@ TEST(the_device_fails_with_two_batches_under_way)
         rig_wait_acks(&f.c[i], 3); /* every frame has its answer */
         for (int k = 0; k < 3; k++)
             faults += f.c[i].acks[k].reason == CONTROL_FAULT;
-        assert_true(f.c[i].sync.hash == rig_info(&f.r, f.id[i]).hash); /* what was used stays */
+        assert_true(f.c[i].sync.hash == rig_info(f.id[i]).hash); /* what was used stays */
     }
     assert_in_range(faults, 3 * SESSIONS - 2 * 2 * 2, 3 * SESSIONS - 2);
-    assert_true(core_lost(f.r.core)); /* main ends the process with 70 */
-    assert_int_equal(core_ops.health(f.r.core, why), API_FAULT);
+    assert_true(core_lost(rig.core)); /* main ends the process with 70 */
+    assert_int_equal(core_ops.health(rig.core, why), API_FAULT);
     fleet_close(&f);
 }
 
@@ -218,7 +214,7 @@ TEST(one_of_two_batches_fails)
     }
     assert_in_range(failed, 1, 2);
     assert_int_equal(used + failed, 12);
-    assert_false(core_lost(f.r.core));
+    assert_false(core_lost(rig.core));
     fleet_close(&f);
 }
 
@@ -251,7 +247,7 @@ TEST(those_left_behind_fly_next)
             assert_int_equal(f.c[i].acks[k].status, CONTROL_USED);
             assert_int_equal(f.c[i].acks[k].seq, k + 1);
         }
-        assert_true(rig_info(&f.r, f.id[i]).hash == rig_info(&f.r, f.id[0]).hash);
+        assert_true(rig_info(f.id[i]).hash == rig_info(f.id[0]).hash);
     }
     batches = fake_gpu_plan.batches - batches;
     print_message("# 63 frames in %d batches\n", batches);
@@ -276,10 +272,10 @@ TEST(sessions_end_in_the_air)
                 keep_up(&f.c[i], (int)seq, 2);
         }
         usleep((useconds_t)(round * 250));
-        assert_int_equal(core_ops.session_delete(f.r.core, f.id[0], NULL), 0);
-        assert_int_equal(core_ops.session_close(f.r.core, f.id[1], NULL), 0);
+        assert_int_equal(core_ops.session_delete(rig.core, f.id[0], NULL), 0);
+        assert_int_equal(core_ops.session_close(rig.core, f.id[1], NULL), 0);
         if (round % 3 == 0)
-            core_stop(f.r.core);
+            core_stop(rig.core);
         fleet_close(&f);
     }
 }
@@ -303,7 +299,7 @@ TEST(the_device_fails_with_some_left_behind)
             rig_wait_acks(&f.c[i], 20);
             assert_int_equal(f.c[i].acks[19].reason, CONTROL_FAULT);
         }
-        assert_true(core_lost(f.r.core));
+        assert_true(core_lost(rig.core));
         fleet_close(&f);
     }
 }
@@ -316,14 +312,14 @@ TEST(making_a_session_holds_up_nobody)
     uint64_t worst_us = 0;
 
     fleet_open_with(&f, 2, "batch", "2");
-    assert_int_equal(rig_send(&f.r, &f.c[0], 1), 0);
+    assert_int_equal(rig_send(&f.c[0], 1), 0);
     rig_wait_acks(&f.c[0], 1);
     fake_gpu_plan.hold_make = true;
     for (uint64_t seq = 1; seq <= 3; seq++)
-        assert_int_equal(rig_send(&f.r, &f.c[1], seq), 0);
+        assert_int_equal(rig_send(&f.c[1], seq), 0);
     for (uint64_t seq = 2; seq <= 100; seq++) {
         uint64_t sent_us = clock_us();
-        assert_int_equal(rig_send(&f.r, &f.c[0], seq), 0);
+        assert_int_equal(rig_send(&f.c[0], seq), 0);
         rig_wait_acks(&f.c[0], (int)seq);
         worst_us = clock_us() - sent_us > worst_us ? clock_us() - sent_us : worst_us;
     }
@@ -347,10 +343,10 @@ TEST(a_session_ends_while_it_is_made)
         fake_gpu_plan.make_us = 30000;
         fleet_send(&f, 1);
         usleep(20000);
-        assert_int_equal(core_ops.session_delete(f.r.core, f.id[0], NULL), 0);
-        assert_int_equal(core_ops.session_delete(f.r.core, f.id[3], NULL), 0);
+        assert_int_equal(core_ops.session_delete(rig.core, f.id[0], NULL), 0);
+        assert_int_equal(core_ops.session_delete(rig.core, f.id[3], NULL), 0);
         if (round % 2)
-            core_stop(f.r.core);
+            core_stop(rig.core);
         fleet_close(&f); /* counts what was not given back */
     }
 }
@@ -361,13 +357,13 @@ TEST(the_device_fails_where_sessions_are_made)
     static struct fleet f;
 
     fleet_open_with(&f, 2, "batch", "2");
-    assert_int_equal(rig_send(&f.r, &f.c[0], 1), 0);
+    assert_int_equal(rig_send(&f.c[0], 1), 0);
     rig_wait_acks(&f.c[0], 1);
     fake_gpu_plan.session_fails = ERR_DEVICE;
-    assert_int_equal(rig_send(&f.r, &f.c[1], 1), 0);
+    assert_int_equal(rig_send(&f.c[1], 1), 0);
     rig_wait_acks(&f.c[1], 1);
     assert_int_equal(f.c[1].acks[0].reason, CONTROL_FAULT);
-    assert_true(core_lost(f.r.core));
+    assert_true(core_lost(rig.core));
     fleet_close(&f);
 }
 

@@ -10,21 +10,19 @@
 static const float radial[5] = {-0.2f, 0.05f, 0.001f, -0.001f, 0};
 static const struct intrinsics K = {250, 251, 158, 121};
 
-static struct rig rig;
 static struct rig_client client;
 static char id[API_ID_CAP];
 
 static void open_session(const struct session_options *o)
 {
-    rig_open(&rig);
-    rig_session(&rig, o, id);
-    rig_connect_depth(&rig, &client, id, CONTROL_INGEST, 1);
+    rig_open();
+    rig_session(o, id);
+    rig_connect_depth(&client, id, CONTROL_INGEST, 1);
 }
 
 static void close_session(void)
 {
-    rig_disconnect(&client);
-    rig_close(&rig);
+    rig_end(&client);
 }
 
 static void declare(struct rig_client *c, unsigned camera, enum lens_model model, int w, int h)
@@ -42,8 +40,8 @@ static struct frame picture(int w, int h, unsigned camera)
 {
     struct frame f;
 
-    rig_picture(&rig, w, h, 40);
-    f = rig_frame(&rig, (uint64_t)client.n_acks + 1);
+    rig_picture(w, h, 40);
+    f = rig_frame((uint64_t)client.n_acks + 1);
     f.width = w;
     f.height = h;
     f.camera = camera;
@@ -227,12 +225,12 @@ static void feed_bent_pictures(int out)
 {
     struct session_options o = options(SESSION_LOSSLESS);
 
-    open_rig(&rig, 0);
-    rig_session(&rig, &o, id);
-    rig_connect(&rig, &client, id, CONTROL_INGEST);
+    open_rig(0);
+    rig_session(&o, id);
+    rig_connect(&client, id, CONTROL_INGEST);
     declare(&client, 1, LENS_RADIAL, W, H);
     for (uint64_t seq = 1; seq <= 4; seq++) {
-        struct frame f = rig_frame(&rig, seq);
+        struct frame f = rig_frame(seq);
 
         f.camera = seq > 2;
         rig_send_frame(&client, &f, NULL);
@@ -246,12 +244,12 @@ static void feed_bent_pictures(int out)
 TEST_WITH(models_outlive_the_process, make_folder, remove_folder)
 {
     in_a_child(feed_bent_pictures, id);
-    open_rig(&rig, 0);
-    wait_until_back(&rig, id);
-    assert_int_equal(rig_info(&rig, id).counts.used, 4);
+    open_rig(0);
+    wait_until_back(id);
+    assert_int_equal(rig_info(id).counts.used, 4);
     assert_int_equal(fake_gpu_plan.frames, 4);
     assert_int_equal(fake_gpu_plan.seen.lens.model, LENS_RADIAL);
     assert_memory_equal(fake_gpu_plan.seen.lens.k, radial, sizeof(radial));
     assert_true(fake_gpu_plan.seen.lens.limit > 0.5f);
-    rig_close(&rig);
+    rig_close();
 }

@@ -3,21 +3,19 @@
 #include "tests/support/core_rig.h"
 #include "tests/support/unit.h"
 
-static struct rig rig;
 static struct rig_client client;
 static char id[API_ID_CAP];
 
 static void open_session(const struct session_options *o)
 {
-    rig_open(&rig);
-    rig_session(&rig, o, id);
-    rig_connect(&rig, &client, id, CONTROL_INGEST);
+    rig_open();
+    rig_session(o, id);
+    rig_connect(&client, id, CONTROL_INGEST);
 }
 
 static void close_session(void)
 {
-    rig_disconnect(&client);
-    rig_close(&rig);
+    rig_end(&client);
 }
 
 /* Sends the frame and gives its answer. */
@@ -52,7 +50,7 @@ TEST(parts_do_no_harm)
     struct frame f;
 
     open_session(&o);
-    f = rig_frame(&rig, 1);
+    f = rig_frame(1);
     f.n_parts = 3;
     memcpy(f.parts, parts, sizeof(parts));
     assert_int_equal(answer(&f).status, CONTROL_USED);
@@ -83,7 +81,7 @@ TEST(frames_name_their_camera)
 
     o.has_camera = false;
     open_session(&o);
-    f = rig_frame(&rig, 1);
+    f = rig_frame(1);
     assert_int_equal(answer(&f).reason, CONTROL_NO_CAMERA);
     f.seq = 2;
     f.camera = 5;
@@ -112,7 +110,7 @@ TEST(there_are_sixteen_cameras)
     }
     m = declare(7, 640, 480, 500);
     assert_int_equal(core_ops.stream_control(client.s, &m, NULL), 0);
-    rig_connect(&rig, &viewer, id, CONTROL_VIEW);
+    rig_connect(&viewer, id, CONTROL_VIEW);
     assert_int_equal(core_ops.stream_control(viewer.s, &m, NULL), ERR_STATE);
     rig_disconnect(&viewer);
     close_session();

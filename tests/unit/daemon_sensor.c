@@ -10,7 +10,6 @@
 #define H 30
 #define N (W * H)
 
-static struct rig rig;
 static struct rig_client client;
 static char id[API_ID_CAP];
 static uint16_t depth[N];
@@ -23,9 +22,9 @@ static void open_session(enum session_depth_source source)
 
     seq = 0;
     o.depth_source = source;
-    rig_open(&rig);
-    rig_session(&rig, &o, id);
-    rig_connect(&rig, &client, id, CONTROL_INGEST);
+    rig_open();
+    rig_session(&o, id);
+    rig_connect(&client, id, CONTROL_INGEST);
     for (int i = 0; i < N; i++) {
         depth[i] = (uint16_t)(1000 + 7 * i % 900);
         sure[i] = (uint8_t)(i % 256);
@@ -36,8 +35,7 @@ static void open_session(enum session_depth_source source)
 
 static void close_session(void)
 {
-    rig_disconnect(&client);
-    rig_close(&rig);
+    rig_end(&client);
 }
 
 static struct control_ack answer(struct frame *f)
@@ -61,7 +59,7 @@ static struct frame_part part(enum frame_part_type type, enum frame_codec codec,
 
 static struct frame frame_with(int n, struct frame_part a, struct frame_part b)
 {
-    struct frame f = rig_frame(&rig, 1);
+    struct frame f = rig_frame(1);
 
     f.n_parts = n;
     f.parts[0] = a;
@@ -197,7 +195,7 @@ TEST(damaged_parts_are_named)
     f = frame_with(1, part(FRAME_DEPTH, FRAME_RAW, planes, sizeof(planes)),
                    part(FRAME_MASK, FRAME_RAW, mask, sizeof(mask)));
     assert_int_equal(answer(&f).status, CONTROL_USED);
-    assert_int_equal(rig_info(&rig, id).counts.refused, 9);
+    assert_int_equal(rig_info(id).counts.refused, 9);
     free(png);
     close_session();
 }
@@ -276,8 +274,8 @@ TEST(masks_have_any_size)
     memset(mask, 0xff, (size_t)(W + 7) / 8 * (H / 2)); /* the upper half */
     f = frame_with(1, m, m);
     assert_int_equal(answer(&f).status, CONTROL_USED);
-    net_w = rig_info(&rig, id).options.net_w;
-    net_h = rig_info(&rig, id).options.net_h;
+    net_w = rig_info(id).options.net_w;
+    net_h = rig_info(id).options.net_h;
     assert_in_range(seen->masked, net_w * net_h / 2, net_w * (net_h / 2 + 1));
     fine[480 * 640 / 8 - 1] = 1; /* its last pixel */
     m = (struct frame_part){FRAME_MASK, FRAME_RAW, 0, 640, 480, 0, 0, fine, sizeof(fine)};
@@ -303,8 +301,8 @@ TEST(pictures_change_their_size)
         struct session_info info;
         struct frame f;
 
-        rig_picture(&rig, w, h, 40);
-        f = rig_frame(&rig, 1);
+        rig_picture(w, h, 40);
+        f = rig_frame(1);
         f.flags |= FRAME_HAS_CAMERA;
         f.K = (struct intrinsics){(float)w, (float)w, 0.5f * (float)w, 0.5f * (float)h};
         f.width = w;
@@ -312,7 +310,7 @@ TEST(pictures_change_their_size)
         assert_int_equal(answer(&f).status, CONTROL_USED);
         assert_true(seen->width * seen->height <= 320 * 240);
         assert_true(fabsf(seen->K.fx - (float)seen->width) < 1e-3f);
-        info = rig_info(&rig, id);
+        info = rig_info(id);
         assert_true(k == 0 || (info.options.net_w == net_w && info.options.net_h == net_h));
         net_w = info.options.net_w;
         net_h = info.options.net_h;
