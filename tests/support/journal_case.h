@@ -124,4 +124,56 @@ static inline void case_new(struct case_log *c, struct journal *j, bool sync, ui
         fail_msg("%s: %s", err.where, err.text);
 }
 
+/* The log and the folder of most tests, and what is appended to it. */
+static struct case_log case_a;
+static char case_path[256];
+
+static inline int case_setup(void **state)
+{
+    (void)state;
+    memset(&case_a, 0, sizeof(case_a));
+    case_folder(case_path);
+    return 0;
+}
+
+static inline int case_teardown(void **state)
+{
+    (void)state;
+    case_remove(case_path);
+    return 0;
+}
+
+static inline size_t case_length(int i)
+{
+    return i % 17 == 0 ? 0 : (size_t)(i * 977 % 5000);
+}
+
+static inline enum journal_type case_type(int i)
+{
+    return i % 5 == 4 ? JOURNAL_OUTCOME : JOURNAL_FRAME;
+}
+
+static inline struct journal_scan case_scan(struct journal *j)
+{
+    struct journal_scan scan;
+    struct err err = {0};
+
+    if (journal_scan(j, CASE_ID, &scan, &err))
+        fail_msg("%s: %s", err.where, err.text);
+    return scan;
+}
+
+static inline void case_range(struct case_log *c, int from, int to)
+{
+    for (int i = from; i < to; i++)
+        case_append(c, i, case_type(i), case_length(i));
+}
+
+/* The same, until all that was appended is answered. */
+static inline void case_feed(struct case_log *c, int from, int to)
+{
+    case_range(c, from, to);
+    case_wait(c, to);
+}
+
 #endif
