@@ -111,6 +111,21 @@ static inline void wait_until_back(const char *id)
     assert_int_not_equal(rig_info(id).state, SESSION_RECOVERING);
 }
 
+/* The folder's core again, and what its session is when it has come back. */
+static inline struct session_info come_back(int checkpoint_frames, const char *id)
+{
+    open_rig(checkpoint_frames);
+    wait_until_back(id);
+    return rig_info(id);
+}
+
+static inline void settle(void)
+{
+    for (int i = 0; i < 60000 && core_unsettled(rig.core); i++)
+        usleep(1000);
+    assert_int_equal(core_unsettled(rig.core), 0);
+}
+
 static inline void balanced(const struct session_info *i)
 {
     const struct session_counts *c = &i->counts;
@@ -124,16 +139,12 @@ static inline struct session_info undisturbed(uint64_t n)
     static struct rig_client c;
     struct session_options o = options(SESSION_LOSSLESS);
     struct session_info info;
-    char id[API_ID_CAP];
 
     o.journal = SESSION_JOURNAL_OFF;
-    rig_open();
-    rig_session(&o, id);
-    rig_connect(&c, id, CONTROL_INGEST);
+    rig_begin(&c, &o);
     feed(&c, 1, n);
-    info = rig_info(id);
-    rig_disconnect(&c);
-    rig_close();
+    info = rig_info(c.id);
+    rig_end(&c);
     return info;
 }
 
@@ -173,15 +184,21 @@ static inline void feed_and_be_killed(int out)
 {
     static struct rig_client c;
     struct session_options o = options(SESSION_LOSSLESS);
-    char id[API_ID_CAP];
 
     open_rig(checkpoint_every);
-    rig_session(&o, id);
-    tell_id(out, id);
-    rig_connect(&c, id, CONTROL_INGEST);
+    rig_join(&c, &o);
+    tell_id(out, c.id);
     feed(&c, 1, frames_before);
     usleep(checkpoint_every ? 50000 : 0);
     raise(SIGKILL);
+}
+
+/* The session of a process that was killed behind so many frames. Returns its wait status. */
+static inline int feed_and_kill(int checkpoint_frames, uint64_t frames, char id[API_ID_CAP])
+{
+    checkpoint_every = checkpoint_frames;
+    frames_before = frames;
+    return in_a_child(feed_and_be_killed, id);
 }
 
 #endif

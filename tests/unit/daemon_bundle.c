@@ -316,9 +316,7 @@ static void die_and_come_back(void)
 
     assert_true(WIFSIGNALED(in_a_child(close_and_be_killed, id)));
     for (int start = 0; start < 2; start++) {
-        open_rig(1);
-        wait_until_back(id);
-        info = rig_info(id);
+        info = come_back(1, id);
         assert_int_equal(info.state, SESSION_CLOSED);
         assert_true(info.hash == bundled.hash);
         assert_int_equal(info.revision, bundled.revision);

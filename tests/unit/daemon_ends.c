@@ -34,8 +34,7 @@ TEST_WITH(what_was_taken_is_answered_before_the_farewell, make_folder, remove_fo
     assert_int_equal(c.bye.action, CONTROL_RESUME);
     rig_end(&c);
 
-    open_rig(0);
-    wait_until_back(c.id);
+    (void)come_back(0, c.id);
     assert_int_equal(rig_info(c.id).counts.used, 6);
     rig_connect(&c, c.id, CONTROL_INGEST);
     send_one(&c, 7); /* its number was not used up */

@@ -60,8 +60,7 @@ static void begin(char id[API_ID_CAP])
 
 static void go_on(const char *id, int replayed)
 {
-    open_rig(checkpoint_every);
-    wait_until_back(id);
+    (void)come_back(checkpoint_every, id);
     if (replayed >= 0)
         assert_int_equal(fake_gpu_plan.frames, replayed);
     walk(id, plan.restart_at, STEPS);
@@ -84,9 +83,7 @@ static void stop(int restart_at)
     plan.restart_at = restart_at;
     begin(id);
     core_drain(rig.core);
-    for (int i = 0; i < 60000 && core_unsettled(rig.core); i++)
-        usleep(1000);
-    assert_int_equal(core_unsettled(rig.core), 0);
+    settle();
     rig_close();
     if (restart_at) /* from the checkpoint that a stop leaves */
         go_on(id, 0);

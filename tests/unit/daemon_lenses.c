@@ -244,8 +244,7 @@ static void feed_bent_pictures(int out)
 TEST_WITH(models_outlive_the_process, make_folder, remove_folder)
 {
     in_a_child(feed_bent_pictures, id);
-    open_rig(0);
-    wait_until_back(id);
+    (void)come_back(0, id);
     assert_int_equal(rig_info(id).counts.used, 4);
     assert_int_equal(fake_gpu_plan.frames, 4);
     assert_int_equal(fake_gpu_plan.seen.lens.model, LENS_RADIAL);

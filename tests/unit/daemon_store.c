@@ -11,12 +11,8 @@ static void kill_and_go_on(int every, uint64_t before)
     struct session_info was = undisturbed(before), then = undisturbed(before + 10), info;
     char id[API_ID_CAP];
 
-    checkpoint_every = every;
-    frames_before = before;
-    assert_true(WIFSIGNALED(in_a_child(feed_and_be_killed, id)));
-    open_rig(every);
-    wait_until_back(id);
-    info = rig_info(id);
+    assert_true(WIFSIGNALED(feed_and_kill(every, before, id)));
+    info = come_back(every, id);
     assert_true(info.hash == was.hash);
     assert_int_equal(info.revision, was.revision);
     assert_int_equal(info.points, was.points);
@@ -161,9 +157,7 @@ static void the_accounting_survives(int every)
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(was.counts.dropped > 5 && was.counts.refused > 5);
     for (int again = 0; again < 3; again++) { /* also after a start that nothing was sent to */
-        open_rig(every);
-        wait_until_back(id);
-        info = rig_info(id);
+        info = come_back(every, id);
         assert_int_equal(info.counts.received, was.counts.received);
         assert_int_equal(info.counts.used, was.counts.used);
         assert_int_equal(info.counts.dropped, was.counts.dropped);
@@ -237,8 +231,7 @@ static void sources_survive(int every)
     assert_int_equal(read(pipes[0], id, sizeof(id)), sizeof(id));
     close(pipes[0]);
     assert_int_equal(waitpid(child, &status, 0), child);
-    open_rig(every);
-    wait_until_back(id);
+    (void)come_back(every, id);
     rig_connect_source(&right, id, "right"); /* the other way round, this time */
     rig_connect_source(&left, id, "left");
     assert_int_equal(send_world(&right, 57, 3), 1);
@@ -286,13 +279,10 @@ TEST_WITH(stopped_sessions_start_from_a_checkpoint, make_folder, remove_folder)
     assert_int_equal(core_ops.session_delete(rig.core, deleted, NULL), 0);
     was = rig_info(id);
     core_drain(rig.core);
-    for (int i = 0; i < 60000 && core_unsettled(rig.core); i++)
-        usleep(1000);
-    assert_int_equal(core_unsettled(rig.core), 0);
+    settle();
     rig_close();
 
-    open_rig(0);
-    wait_until_back(id);
+    (void)come_back(0, id);
     wait_until_back(closed);
     info = rig_info(id);
     assert_true(info.hash == was.hash && info.epoch == was.epoch);
@@ -390,9 +380,7 @@ TEST_WITH(half_a_cloud_is_not_exported, make_folder, remove_folder)
     char id[API_ID_CAP];
     int n;
 
-    checkpoint_every = 0;
-    frames_before = 20;
-    in_a_child(feed_and_be_killed, id);
+    feed_and_kill(0, 20, id);
     open_slow_rig(0, 20000);
     assert_int_equal(rig_info(id).state, SESSION_RECOVERING);
     assert_int_equal(core_ops.export_open(rig.core, id, "", false, &e, &total, &hash, &err),

@@ -54,8 +54,7 @@ static bool comes_back(const char *id, const char *other)
     struct session_info info;
     int rc;
 
-    open_rig(0);
-    wait_until_back(other);
+    (void)come_back(0, other);
     rc = core_ops.session_get(rig.core, id, &info, NULL);
     if (rc == 0)
         wait_until_back(id);
@@ -107,8 +106,7 @@ static enum session_fusion fusion_of(const char *id)
 {
     enum session_fusion fusion;
 
-    open_rig(0);
-    wait_until_back(id);
+    (void)come_back(0, id);
     assert_int_equal(rig_info(id).counts.used, 12);
     fusion = rig_info(id).options.fusion;
     rig_close();
@@ -170,9 +168,7 @@ TEST_WITH(a_cut_behind_synced_records_is_damage, make_folder, remove_folder)
     size = size_of(file);
     for (int i = 1; i <= 4; i++) {
         assert_int_equal(truncate(file, (off_t)(size - size / 6 * (size_t)i)), 0);
-        open_rig(0);
-        wait_until_back(id);
-        info = rig_info(id);
+        info = come_back(0, id);
         assert_string_not_equal(info.damaged, "");
         assert_true(info.counts.used > 0 && info.counts.used < 12);
         snprintf(was, sizeof(was), "%s", info.damaged);

@@ -88,8 +88,7 @@ TEST_WITH(a_frame_that_kills_twice_is_put_away, make_folder, remove_folder)
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
     assert_int_equal(quarantined_bytes(poisoned, 11), -1);
 
-    open_rig(0);
-    wait_until_back(poisoned);
+    (void)come_back(0, poisoned);
     wait_until_back(neighbour);
     info = rig_info(poisoned);
     assert_int_equal(info.counts.refused, 1);
@@ -104,8 +103,7 @@ TEST_WITH(a_frame_that_kills_twice_is_put_away, make_folder, remove_folder)
     assert_int_equal(suspect_list(rig.core->store->suspect, NULL, 0), 0);
     rig_close();
 
-    open_rig(0); /* and it is forgotten: no session is replayed alone any more */
-    wait_until_back(poisoned);
+    (void)come_back(0, poisoned); /* and it is forgotten: no session is replayed alone any more */
     assert_int_equal(rig_info(poisoned).counts.refused, 1);
     rig_close();
 }
@@ -116,12 +114,10 @@ static void lose_a_device(int out)
 {
     static struct rig_client c;
     struct session_options o = options(SESSION_LOSSLESS);
-    char id[API_ID_CAP];
 
     open_rig(0);
-    rig_session(&o, id);
-    tell_id(out, id);
-    rig_connect(&c, id, CONTROL_INGEST);
+    rig_join(&c, &o);
+    tell_id(out, c.id);
     feed(&c, 1, 10);
     fake_gpu_plan.fail_with = ERR_DEVICE;
     fake_gpu_plan.fail_at = fake_gpu_plan.frames + 2;
@@ -151,9 +147,7 @@ TEST_WITH(a_lost_device_loses_no_frame, make_folder, remove_folder)
 
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 70);
-    open_rig(0);
-    wait_until_back(id);
-    info = rig_info(id);
+    info = come_back(0, id);
     assert_int_equal(info.counts.used, 15);
     assert_int_equal(info.counts.received, 15);
     assert_true(info.hash == then.hash);
@@ -182,17 +176,13 @@ TEST_WITH(a_damaged_journal_is_told_and_kept, make_folder, remove_folder)
     struct stat before, after;
     int fd;
 
-    checkpoint_every = 0;
-    frames_before = 30;
-    in_a_child(feed_and_be_killed, id);
+    feed_and_kill(0, 30, id);
     in_file(id, ".seg", path);
     fd = open(path, O_RDWR);
     assert_int_equal(fstat(fd, &before), 0);
     assert_int_equal(pwrite(fd, "!", 1, before.st_size / 2), 1);
     close(fd);
-    open_rig(0);
-    wait_until_back(id);
-    info = rig_info(id);
+    info = come_back(0, id);
     assert_true(info.damaged[0] != '\0');
     assert_true(info.fault[0] != '\0');
     assert_true(info.counts.used > 5 && info.counts.used < 30);
@@ -248,9 +238,7 @@ TEST_WITH(a_replay_that_gives_up_counts_right, make_folder, remove_folder)
     char id[API_ID_CAP];
     struct session *s;
 
-    checkpoint_every = 0;
-    frames_before = 3;
-    in_a_child(feed_and_be_killed, id);
+    feed_and_kill(0, 3, id);
     store_config(&config, 0, 0);
     config.session.queue_frames = 2; /* record 3 is read when frame 1 has left the queue */
     rig_load_with(&config);
@@ -290,31 +278,22 @@ TEST_WITH(another_machine_or_network_is_another_epoch, make_folder, remove_folde
     struct session_info was, info;
     char id[API_ID_CAP];
 
-    checkpoint_every = 10;
-    frames_before = 15;
-    in_a_child(feed_and_be_killed, id);
-    open_rig(10);
-    wait_until_back(id);
-    was = rig_info(id);
+    feed_and_kill(10, 15, id);
+    was = come_back(10, id);
     rig_close();
     replace_in_meta(id, "\"boot\":\"[^\"]*\"", "\"boot\":\"yesterday\"");
-    open_rig(10); /* all was synced: a machine that went down has lost nothing */
-    wait_until_back(id);
-    info = rig_info(id);
+    info = come_back(10, id); /* all was synced: a machine that went down has lost nothing */
     assert_int_equal(info.epoch, was.epoch);
     rig_close();
     replace_in_meta(id, "\"journal\":\"sync\"", "\"journal\":\"async\"");
     replace_in_meta(id, "\"boot\":\"[^\"]*\"", "\"boot\":\"yesterday\"");
-    open_rig(10);
-    wait_until_back(id);
-    info = rig_info(id);
+    info = come_back(10, id);
     assert_int_not_equal(info.epoch, was.epoch);
     assert_true(info.hash == was.hash);
     was = info;
     rig_close();
     replace_in_meta(id, "|fake|", "|other|");
-    open_rig(10);
-    wait_until_back(id);
+    (void)come_back(10, id);
     assert_int_not_equal(rig_info(id).epoch, was.epoch);
     rig_close();
 }
@@ -354,8 +333,7 @@ TEST_WITH(a_place_that_is_not_written_is_not_told, make_folder, remove_folder)
     assert_int_equal(core_ops.submap_place(rig.core, c.id, 0, pose, NULL),
                      0); /* writes all places */
     rig_end(&c);
-    open_rig(10);
-    wait_until_back(c.id);
+    (void)come_back(10, c.id);
     assert_int_equal(core_ops.submaps(rig.core, c.id, list, &n, NULL), 0);
     assert_true(n == 2 && list[1].placed);
     assert_memory_equal(list[1].pose, pose, sizeof(pose));
@@ -376,8 +354,7 @@ TEST_WITH(what_is_no_session_is_left_alone, make_folder, remove_folder)
              "cd %s/sessions && echo '{' >%s/meta.json && mkdir no-session && touch no-session/x",
              folder, id[0]);
     assert_int_equal(system(command), 0);
-    open_rig(0);
-    wait_until_back(id[1]);
+    (void)come_back(0, id[1]);
     assert_int_equal(core_ops.session_get(rig.core, id[0], &info, NULL), ERR_NOT_FOUND);
     rig_close();
     snprintf(command, sizeof(command),

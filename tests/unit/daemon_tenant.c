@@ -225,8 +225,7 @@ TEST_WITH(a_restart_keeps_the_owner, make_folder, remove_folder)
     rig_connect(&c, id, CONTROL_INGEST);
     feed(&c, 1, 5);
     rig_end(&c);
-    open_rig(0);
-    wait_until_back(id);
+    (void)come_back(0, id);
     assert_string_equal(rig_info(id).owner, "phone");
     q.sessions = 1;
     set_quotas(&q, NULL);

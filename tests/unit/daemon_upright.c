@@ -37,11 +37,9 @@ static void start_again(struct rig_client *c, const char *id)
 {
     rig_disconnect(c);
     core_drain(rig.core);
-    for (int i = 0; i < 60000 && core_unsettled(rig.core); i++)
-        usleep(1000);
+    settle();
     rig_close();
-    open_rig(0);
-    wait_until_back(id);
+    (void)come_back(0, id);
 }
 
 TEST_WITH(options_say_it, make_folder, remove_folder)
