@@ -358,6 +358,22 @@ static inline int rig_send(struct rig_client *c, uint64_t seq)
     return rig_send_frame(c, &f, NULL);
 }
 
+/* The client's n-th answer is waited for when the frame is sent. Returns what sending it did. */
+static inline int rig_ask(struct rig_client *c, const struct frame *f, int n)
+{
+    int rc = rig_send_frame(c, f, NULL);
+
+    rig_wait_acks(c, n);
+    return rc;
+}
+
+static inline int rig_step(struct rig_client *c, uint64_t seq, int n)
+{
+    struct frame f = rig_frame(seq);
+
+    return rig_ask(c, &f, n);
+}
+
 /* Frames [first, last], each answered before the next is sent. */
 static inline void rig_feed(struct rig_client *c, uint64_t first, uint64_t last)
 {

@@ -85,13 +85,11 @@ TEST(a_focal_length_that_scaling_eats_is_refused)
     f.height = 960;
     f.flags |= FRAME_HAS_CAMERA;
     f.K = (struct intrinsics){1.5f, 1.5f, 640, 480};
-    assert_int_equal(rig_send_frame(&c, &f, NULL), 0);
-    rig_wait_acks(&c, 1);
+    assert_int_equal(rig_ask(&c, &f, 1), 0);
     assert_int_equal(c.acks[0].reason, CONTROL_BAD_FRAME);
     f.seq = 2;
     f.K.fx = f.K.fy = 1000;
-    assert_int_equal(rig_send_frame(&c, &f, NULL), 0);
-    rig_wait_acks(&c, 2);
+    assert_int_equal(rig_ask(&c, &f, 2), 0);
     assert_int_equal(c.acks[1].status, CONTROL_USED);
     rig_end(&c);
 }
@@ -121,8 +119,7 @@ TEST(large_pictures_go_to_the_card)
             struct frame f = rig_frame(seq);
             f.width = (uint16_t)cases[k].w;
             f.height = (uint16_t)(cases[k].w / 4 * 3);
-            assert_int_equal(rig_send_frame(&c, &f, NULL), 0);
-            rig_wait_acks(&c, (int)seq);
+            assert_int_equal(rig_ask(&c, &f, (int)seq), 0);
             assert_int_equal(c.acks[seq - 1].status, CONTROL_USED);
         }
         assert_int_equal(fake_gpu_plan.decoded, cases[k].decoded);
@@ -194,8 +191,7 @@ TEST(bad_frames_are_refused_with_a_reason)
     f = rig_frame(6);
     f.height = 100; /* the session's intrinsics are not of such a picture */
     REFUSED(CONTROL_NO_CAMERA);
-    assert_int_equal(rig_send(&in, 7), 0);
-    rig_wait_acks(&in, ++at);
+    assert_int_equal(rig_step(&in, 7, ++at), 0);
     assert_int_equal(in.acks[at - 1].status, CONTROL_USED);
     f = rig_frame(6); /* below one that was used, and never taken */
     REFUSED(CONTROL_DUPLICATE);
@@ -223,8 +219,7 @@ TEST(lost_tracking_and_new_worlds_restart)
         f.world_epoch = seq >= 5; /* a new world at 5 */
         if (seq == 3)
             f.flags |= FRAME_TRACKING_LOST << 2; /* so 4 starts afresh */
-        rig_send_frame(&in, &f, NULL);
-        rig_wait_acks(&in, (int)seq);
+        rig_ask(&in, &f, (int)seq);
     }
     assert_int_equal(fake_gpu_plan.frames, 5);
     assert_int_equal(fake_gpu_plan.restarts, 2);
@@ -241,8 +236,7 @@ TEST(close_uses_what_is_queued)
     for (uint64_t seq = 1; seq <= 6; seq++)
         assert_int_equal(rig_send(&in, seq), 0);
     assert_int_equal(core_ops.session_close(rig.core, in.id, NULL), 0);
-    rig_send(&in, 7);
-    rig_wait_acks(&in, 7);
+    rig_step(&in, 7, 7);
     assert_int_equal(rig_info(in.id).counts.used, 6);
     assert_int_equal(rig_info(in.id).counts.refused, 1);
     while (!in.session_closed) /* after a closing round */
@@ -256,8 +250,7 @@ TEST(close_uses_what_is_queued)
     rig_connect(&late, in.id, CONTROL_INGEST); /* one that lost its connection before the end */
     rig_send(&late, 6);
     rig_send(&late, 7);
-    rig_send(&late, 8);
-    rig_wait_acks(&late, 3);
+    rig_step(&late, 8, 3);
     assert_true(late.ready.last_seq == 6 && late.session_closed == 1);
     assert_true(late.acks[0].again && late.acks[0].status == CONTROL_USED);
     assert_int_equal(late.acks[1].reason, CONTROL_CLOSED);
@@ -303,8 +296,7 @@ TEST(a_second_sender_replaces_the_first)
     assert_int_equal(first.n_bye, 1);
     assert_true(first.closed);
     rig_disconnect(&first);
-    assert_int_equal(rig_send(&second, 1), 0);
-    rig_wait_acks(&second, 1);
+    assert_int_equal(rig_step(&second, 1, 1), 0);
     assert_int_equal(second.acks[0].status, CONTROL_USED);
     rig_disconnect(&second);
     assert_int_equal(rig_info(first.id).state, SESSION_IDLE);
@@ -340,18 +332,15 @@ TEST(want_of_memory_costs_a_frame)
 
     rig_begin(&in, NULL);
     fake_gpu_plan.session_fails = ERR_MEMORY;
-    rig_send(&in, 1);
-    rig_wait_acks(&in, 1);
+    rig_step(&in, 1, 1);
     assert_int_equal(in.acks[0].reason, CONTROL_MEMORY);
     fake_gpu_plan.session_fails = 0;
-    rig_send(&in, 2);
-    rig_wait_acks(&in, 2);
+    rig_step(&in, 2, 2);
     assert_int_equal(in.acks[1].status, CONTROL_USED);
     fake_gpu_plan.fail_at = 2;
     fake_gpu_plan.fail_with = ERR_MEMORY;
     rig_send(&in, 3);
-    rig_send(&in, 4);
-    rig_wait_acks(&in, 4);
+    rig_step(&in, 4, 4);
     assert_int_equal(in.acks[2].reason, CONTROL_MEMORY);
     assert_int_equal(in.acks[3].status, CONTROL_USED);
     rig_end(&in);
@@ -388,8 +377,7 @@ TEST(retention_and_drain)
     for (uint64_t seq = 1; seq <= 4; seq++)
         rig_send(&in, seq);
     core_drain(rig.core);
-    rig_send(&in, 5);
-    rig_wait_acks(&in, 5);
+    rig_step(&in, 5, 5);
     for (int i = 0; i < 60000 && !in.closed; i++) {
         rig_read_all(&in);
         usleep(1000);
@@ -425,8 +413,7 @@ TEST(previews_and_control)
                      ERR_NOT_FOUND);
     rig_connect(&in, id, CONTROL_INGEST);
     rig_connect(&view, id, CONTROL_VIEW);
-    rig_send(&in, 9);
-    rig_wait_acks(&in, 1);
+    rig_step(&in, 9, 1);
     assert_int_equal(core_ops.depth(rig.core, id, depth, 256 * 192, &w, &h, &seq, NULL), 0);
     assert_true(w == 256 && h == 192 && seq == 9 && depth[1000] == 1.5f);
     assert_int_equal(core_ops.depth(rig.core, id, depth, 100, &w, &h, &seq, NULL), ERR_LIMIT);
@@ -439,8 +426,7 @@ TEST(previews_and_control)
     rig_read_all(&in);
     assert_true(in.ended == 1 && in.session_closed == 0);
     rig_send(&in, 10); /* after its own `end` a client sends nothing that counts */
-    rig_send(&in, 11);
-    rig_wait_acks(&in, 3);
+    rig_step(&in, 11, 3);
     for (int i = 1; i < 3; i++) {
         assert_int_equal(in.acks[i].status, CONTROL_REFUSED);
         assert_int_equal(in.acks[i].reason, CONTROL_AFTER_END);
@@ -448,8 +434,7 @@ TEST(previews_and_control)
     assert_int_equal(in.ended, 1);
     rig_disconnect(&in);
     rig_connect(&in, id, CONTROL_INGEST); /* their numbers are still free */
-    rig_send(&in, 10);
-    rig_wait_acks(&in, 1);
+    rig_step(&in, 10, 1);
     assert_int_equal(in.acks[0].status, CONTROL_USED);
     rig_disconnect(&view);
     rig_end(&in);

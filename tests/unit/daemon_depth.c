@@ -27,8 +27,7 @@ TEST(each_frame_has_its_map)
         f = rig_frame(seq);
         if (seq % 2)
             f.flags &= ~(uint32_t)FRAME_HAS_POSE; /* with a pose or without one: both are used */
-        assert_int_equal(rig_send_frame(&in, &f, NULL), 0);
-        rig_wait_acks(&in, (int)seq);
+        assert_int_equal(rig_ask(&in, &f, (int)seq), 0);
         assert_int_equal(in.acks[seq - 1].status, CONTROL_USED);
         assert_int_equal(in.n_maps, (int)seq);
         assert_true(in.maps[seq - 1] == seq);
@@ -138,8 +137,7 @@ TEST(clouds_give_depth_to_those_that_ask)
     for (uint64_t seq = 1; seq <= FRAMES; seq++) {
         struct frame f = rig_frame(seq);
 
-        assert_int_equal(rig_send_frame(&in, &f, NULL), 0);
-        rig_wait_acks(&in, (int)seq);
+        assert_int_equal(rig_ask(&in, &f, (int)seq), 0);
         for (int i = 1; i < 4; i++)
             rig_read_all(clients[i]);
         assert_true(in.n_maps == (int)seq && in.maps[seq - 1] == seq);
@@ -171,14 +169,12 @@ TEST(depth_is_not_copied_unasked)
     for (uint64_t seq = 1; seq <= 2 * FRAMES; seq++) {
         if (seq == FRAMES + 1)
             rig_connect_depth(&view, in.id, CONTROL_VIEW, 4);
-        rig_send(&in, seq);
-        rig_wait_acks(&in, (int)seq);
+        rig_step(&in, seq, (int)seq);
         assert_int_equal(fake_gpu_plan.depths, seq <= FRAMES ? 0 : (seq - FRAMES + 3) / 4);
     }
     assert_int_equal(in.n_maps, 0);
     rig_disconnect(&view);
-    rig_send(&in, 2 * FRAMES + 1);
-    rig_wait_acks(&in, 2 * FRAMES + 1);
+    rig_step(&in, 2 * FRAMES + 1, 2 * FRAMES + 1);
     assert_int_equal(fake_gpu_plan.depths, FRAMES / 4);
     rig_end(&in);
 }
@@ -192,8 +188,7 @@ TEST(depth_does_not_hold_the_cloud_up)
     rig_connect_depth(&view, in.id, CONTROL_VIEW, 1);
     rig_read_all(&view);
     for (uint64_t seq = 1; seq <= 2 * FRAMES; seq++) {
-        rig_send(&in, seq);
-        rig_wait_acks(&in, (int)seq);
+        rig_step(&in, seq, (int)seq);
         rig_read(&view);
     }
     assert_true(view.n_maps >= FRAMES && view.n_blocks >= FRAMES - 1);

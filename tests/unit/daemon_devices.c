@@ -174,8 +174,7 @@ TEST(a_busy_device_gets_no_more)
         rig_session(&o, id);
         assert_string_equal(rig_info(id).device, "cuda:1");
         rig_connect(&calm[i], id, CONTROL_INGEST);
-        rig_send(&calm[i], 1);
-        rig_wait_acks(&calm[i], 1);
+        rig_step(&calm[i], 1, 1);
     }
     atomic_store(&worker_budget(rig.core->workers[0])->limit, 64ull << 30);
     rig_feed(&busy, 1, 60);

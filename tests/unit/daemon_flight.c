@@ -107,8 +107,7 @@ TEST(a_late_frame_need_not_wait_for_the_device)
     }
     fake_gpu_plan.wait_us = 100000;
     for (uint64_t seq = 1; seq <= 8; seq++) { /* the worker learns how long a batch takes */
-        assert_int_equal(rig_send(&f.c[0], seq), 0);
-        rig_wait_acks(&f.c[0], (int)seq);
+        assert_int_equal(rig_step(&f.c[0], seq, (int)seq), 0);
     }
     for (uint64_t k = 0; k < 20 && !joined; k++) {
         int batches = fake_gpu_plan.batches, overlapped = fake_gpu_plan.overlapped;
@@ -142,8 +141,7 @@ TEST(one_slow_batch_is_forgotten)
     for (uint64_t seq = 1; seq <= 20; seq++) {
         if (seq == 10)
             fake_gpu_plan.wait_us = 700000;
-        assert_int_equal(rig_send(&f.c[0], seq), 0);
-        rig_wait_acks(&f.c[0], (int)seq);
+        assert_int_equal(rig_step(&f.c[0], seq, (int)seq), 0);
         if (seq == 10)
             start_us = clock_us();
         fake_gpu_plan.wait_us = 2000;
@@ -305,8 +303,7 @@ TEST(making_a_session_holds_up_nobody)
         assert_int_equal(rig_send(&f.c[1], seq), 0);
     for (uint64_t seq = 2; seq <= 100; seq++) {
         uint64_t sent_us = clock_us();
-        assert_int_equal(rig_send(&f.c[0], seq), 0);
-        rig_wait_acks(&f.c[0], (int)seq);
+        assert_int_equal(rig_step(&f.c[0], seq, (int)seq), 0);
         worst_us = clock_us() - sent_us > worst_us ? clock_us() - sent_us : worst_us;
     }
     assert_true(bound_at_most("the slowest of 99 frames", (double)worst_us * 1e-3, 250, "ms"));

@@ -24,8 +24,7 @@ TEST(fps_is_held_by_capture_time)
     o.fps = 1;
     rig_begin(&in, &o);
     for (uint64_t seq = 0; seq < 132; seq++) { /* 4.4 s of a camera, as fast as the device can */
-        rig_send(&in, seq);
-        rig_wait_acks(&in, (int)seq + 1);
+        rig_step(&in, seq, (int)seq + 1);
         used += in.acks[seq].status == CONTROL_USED;
         soon += in.acks[seq].status == CONTROL_DROPPED && in.acks[seq].reason == CONTROL_TOO_SOON;
     }
@@ -55,8 +54,7 @@ TEST(clients_are_told_what_is_of_use)
     for (int i = 0; i < 24; i++) {
         struct frame f = rig_frame((uint64_t)i + 1);
         f.t_capture_ns = (uint64_t)(i + 1) * 50000000;
-        assert_int_equal(rig_send_frame(&in, &f, NULL), 0);
-        rig_wait_acks(&in, i < 4 ? 0 : i - 3); /* four are under way */
+        assert_int_equal(rig_ask(&in, &f, i < 4 ? 0 : i - 3), 0); /* four are under way */
     }
     rig_wait_acks(&in, 24);
     for (int i = 0; i < 24; i++)
@@ -122,8 +120,7 @@ TEST(lossless_loses_nothing)
     for (int i = 0; i < 5000 && !in.ended; i++, usleep(1000))
         rig_read_all(&in);
     assert_int_equal(in.ended, 1);
-    rig_send(&in, 51);
-    rig_wait_acks(&in, in.n_acks + 1);
+    rig_step(&in, 51, in.n_acks + 1);
     assert_int_equal(in.acks[in.n_acks - 1].reason, CONTROL_AFTER_END);
     info = rig_info(in.id);
     assert_int_equal(info.counts.received, 51);
@@ -149,12 +146,10 @@ TEST(none_overtakes_a_frame_that_comes_later)
     assert_int_equal(in.acks[0].status, CONTROL_LATER);
     fake_gpu_plan.hold = false;
     rig_wait_acks(&in, 9);
-    rig_send(&in, 10);
-    rig_wait_acks(&in, 10);
+    rig_step(&in, 10, 10);
     assert_int_equal(in.acks[9].status, CONTROL_LATER);
     rig_connect(&again, in.id, CONTROL_INGEST);
-    rig_send(&again, 10);
-    rig_wait_acks(&again, 1);
+    rig_step(&again, 10, 1);
     assert_int_equal(again.acks[0].status, CONTROL_USED);
     rig_disconnect(&again);
     rig_end(&in);
@@ -179,11 +174,9 @@ TEST(sources_have_paces_of_their_own)
     assert_true(left.ready.rate == 2 && right.ready.rate == 1);
     for (uint64_t seq = 0; seq < 61; seq++) { /* two seconds of each, whose clocks are far apart */
         struct frame f = rig_frame(seq);
-        rig_send_frame(&left, &f, NULL);
-        rig_wait_acks(&left, (int)seq + 1);
+        rig_ask(&left, &f, (int)seq + 1);
         f.t_capture_ns += UINT64_C(1) << 50;
-        rig_send_frame(&right, &f, NULL);
-        rig_wait_acks(&right, (int)seq + 1);
+        rig_ask(&right, &f, (int)seq + 1);
         used += left.acks[seq].status == CONTROL_USED;
         used += right.acks[seq].status == CONTROL_USED;
     }

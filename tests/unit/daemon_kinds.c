@@ -137,8 +137,7 @@ TEST(the_more_urgent_line_goes_first)
         else
             rig_session(&o, id[i]);
         rig_connect(&c[i], id[i], CONTROL_INGEST);
-        rig_send(&c[i], 1);
-        rig_wait_acks(&c[i], 1);
+        rig_step(&c[i], 1, 1);
     }
     atomic_store(&fake_gpu_plan.hold, true);
     first = fake_gpu_plan.batches;
@@ -179,8 +178,7 @@ TEST(a_kind_without_a_map_says_so)
     open_kinds();
     open_other(id);
     rig_connect(&c, id, CONTROL_INGEST);
-    rig_send(&c, 1);
-    rig_wait_acks(&c, 1);
+    rig_step(&c, 1, 1);
     assert_int_equal(core_ops.export_open(rig.core, id, "", false, &export, &bytes, &hash, &err),
                      ERR_STATE);
     assert_non_null(strstr(err.text, "kind other has no map"));
@@ -223,8 +221,7 @@ TEST(a_kind_without_a_network_has_none)
     assert_string_equal(err.where, "/pose_source");
     open_without(id);
     rig_connect(&c, id, CONTROL_INGEST);
-    rig_send(&c, 1);
-    rig_wait_acks(&c, 1);
+    rig_step(&c, 1, 1);
     assert_int_equal(c.acks[0].status, CONTROL_USED);
     assert_int_equal(fake_gpu_plan.models, 0);
     info = rig_info(id);

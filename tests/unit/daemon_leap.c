@@ -29,8 +29,7 @@ static void step(struct rig_client *c, int i)
         f.payload = no_jpeg;
         f.payload_len = sizeof no_jpeg;
     }
-    assert_int_equal(rig_send_frame(c, &f, NULL), 0);
-    rig_wait_acks(c, had + 1);
+    assert_int_equal(rig_ask(c, &f, had + 1), 0);
     assert_int_equal(c->acks[had].status, broken ? CONTROL_REFUSED : CONTROL_USED);
     if (broken)
         return;

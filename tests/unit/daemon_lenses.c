@@ -53,8 +53,7 @@ static struct control_ack answer(const struct frame *f)
 {
     int n = client.n_acks;
 
-    (void)rig_send_frame(&client, f, NULL);
-    rig_wait_acks(&client, n + 1);
+    rig_ask(&client, f, n + 1);
     return client.acks[n % RIG_ACKS];
 }
 
@@ -233,8 +232,7 @@ static void feed_bent_pictures(int out)
         struct frame f = rig_frame(seq);
 
         f.camera = seq > 2;
-        rig_send_frame(&client, &f, NULL);
-        rig_wait_acks(&client, (int)seq);
+        rig_ask(&client, &f, (int)seq);
     }
     usleep(50000);
     tell_id(out, id);

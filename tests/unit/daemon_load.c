@@ -240,11 +240,9 @@ TEST(sessions_take_turns_on_the_device)
     fake_gpu_plan.wait_us = 20000;
     for (uint64_t seq = 1; seq <= 8;
          seq++) { /* the worker learns that the device computes by itself */
-        rig_send(&busy, seq);
-        rig_wait_acks(&busy, (int)seq);
+        rig_step(&busy, seq, (int)seq);
     }
-    rig_send(&calm, 1);
-    rig_wait_acks(&calm, 1);
+    rig_step(&calm, 1, 1);
     for (int round = 1; round <= 5; round++) {
         int before = fake_gpu_plan.batches;
         fake_gpu_plan.hold = true;

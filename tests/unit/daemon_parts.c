@@ -23,8 +23,7 @@ static struct control_ack answer(const struct frame *f)
 {
     int n = client.n_acks;
 
-    (void)rig_send_frame(&client, f, NULL);
-    rig_wait_acks(&client, n + 1);
+    rig_ask(&client, f, n + 1);
     return client.acks[n % RIG_ACKS];
 }
 

@@ -38,8 +38,7 @@ TEST(viewers_lock_no_camera_out)
     for (int i = 0; i < SESSION_FEEDERS_MAX; i++)
         core_ops.stream_close(cameras[i].s);
     rig_connect(&in, id, CONTROL_INGEST);
-    assert_int_equal(rig_send(&in, 1), 0);
-    rig_wait_acks(&in, 1);
+    assert_int_equal(rig_step(&in, 1, 1), 0);
     rig_disconnect(&viewers[1]);
     rig_connect(&viewers[1], id, CONTROL_VIEW);
     for (int i = 0; i < 3; i++)

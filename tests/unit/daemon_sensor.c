@@ -43,8 +43,7 @@ static struct control_ack answer(struct frame *f)
     int n = client.n_acks;
 
     f->seq = ++seq;
-    (void)rig_send_frame(&client, f, NULL);
-    rig_wait_acks(&client, n + 1);
+    rig_ask(&client, f, n + 1);
     assert_int_equal(client.acks[n % RIG_ACKS].seq, seq);
     return client.acks[n % RIG_ACKS];
 }

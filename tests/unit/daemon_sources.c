@@ -31,8 +31,7 @@ TEST(an_ack_says_where_the_frame_was)
     f = rig_frame(1);
     f.T_wc = quarter;
     assert_int_equal(rig_connect_as(&in, id, &start, NULL), 0);
-    assert_int_equal(rig_send_frame(&in, &f, NULL), 0);
-    rig_wait_acks(&in, 1);
+    assert_int_equal(rig_ask(&in, &f, 1), 0);
     assert_int_equal(in.acks[0].status, CONTROL_USED);
     assert_pose(&in.acks[0], as_sent);
     assert_int_equal(in.acks[0].revision, in.sync.revision);
@@ -67,8 +66,7 @@ TEST(a_frame_has_one_verdict)
     rig_feed(&in, 5, 7);
     f = rig_frame(8);
     f.payload_len /= 2; /* no JPEG: taken, and refused by the decoder */
-    rig_send_frame(&in, &f, NULL);
-    rig_wait_acks(&in, 4);
+    rig_ask(&in, &f, 4);
     assert_int_equal(in.acks[3].reason, CONTROL_DECODE_ERROR);
     rig_disconnect(&in);
 
@@ -95,8 +93,7 @@ TEST(a_frame_has_one_verdict)
     assert_int_equal(info.counts.again, 4);
     f = rig_frame(8); /* another frame under the number that was refused */
     f.t_capture_ns += 33333333;
-    rig_send_frame(&in, &f, NULL);
-    rig_wait_acks(&in, 5);
+    rig_ask(&in, &f, 5);
     assert_int_equal(in.acks[4].status, CONTROL_USED);
     assert_false(in.acks[4].again);
     rig_end(&in);
@@ -116,17 +113,14 @@ TEST(a_refused_frame_uses_no_number_up)
     f = rig_frame(highest);
     f.T_wc.t[0] = 0;
     f.payload_len /= 2; /* no JPEG: refused behind it */
-    rig_send_frame(&in, &f, NULL);
-    rig_wait_acks(&in, 2);
+    rig_ask(&in, &f, 2);
     assert_int_equal(in.acks[0].reason, CONTROL_BAD_POSE);
     assert_int_equal(in.acks[1].reason, CONTROL_DECODE_ERROR);
     f = rig_frame(1);
     f.flags = 0;
-    rig_send_frame(&in, &f, NULL);
-    rig_wait_acks(&in, 3);
+    rig_ask(&in, &f, 3);
     for (uint64_t seq = 1; seq <= 3; seq++) {
-        rig_send(&in, seq);
-        rig_wait_acks(&in, (int)seq + 3);
+        rig_step(&in, seq, (int)seq + 3);
         assert_int_equal(in.acks[seq + 2].status, CONTROL_USED);
         assert_false(in.acks[seq + 2].again);
     }
@@ -145,34 +139,37 @@ static struct control_start feeder(const char *source)
     return start;
 }
 
+static void begin_two(struct rig_client *left, const struct control_start *a,
+                      struct rig_client *right, const struct control_start *b)
+{
+    const struct session_options o = rig_options();
+    char id[API_ID_CAP];
+
+    rig_open();
+    rig_session(&o, id);
+    assert_int_equal(rig_connect_as(left, id, a, NULL), 0);
+    assert_int_equal(rig_connect_as(right, id, b, NULL), 0);
+}
+
 /* Numbers, worlds and connections of two phones do not meet. */
 TEST(two_sources_feed_one_session)
 {
     const struct control_start a = feeder("left"), b = feeder("right");
     static struct rig_client left, right, again;
-    struct session_options o = rig_options();
     struct session_info info;
-    char id[API_ID_CAP];
     struct frame f;
 
-    rig_open();
-    rig_session(&o, id);
-    assert_int_equal(rig_connect_as(&left, id, &a, NULL), 0);
-    assert_int_equal(rig_connect_as(&right, id, &b, NULL), 0);
+    begin_two(&left, &a, &right, &b);
     for (uint64_t seq = 1; seq <= 3; seq++) { /* the same numbers from both */
-        rig_send(&left, seq);
-        rig_wait_acks(&left, (int)seq);
-        rig_send(&right, seq);
-        rig_wait_acks(&right, (int)seq);
+        rig_step(&left, seq, (int)seq);
+        rig_step(&right, seq, (int)seq);
     }
     f = rig_frame(4);
     f.world_epoch = 9;
-    rig_send_frame(&left, &f, NULL);
-    rig_wait_acks(&left, 4);
+    rig_ask(&left, &f, 4);
     f.seq = 5; /* and back to its first one */
     f.world_epoch = 0;
-    rig_send_frame(&left, &f, NULL);
-    rig_wait_acks(&left, 5);
+    rig_ask(&left, &f, 5);
     for (int i = 0; i < 3; i++) {
         assert_int_equal(left.acks[i].status, CONTROL_USED);
         assert_int_equal(right.acks[i].status, CONTROL_USED);
@@ -181,13 +178,13 @@ TEST(two_sources_feed_one_session)
     }
     assert_int_equal(left.acks[3].submap, 2);
     assert_int_equal(left.acks[4].submap, 0);
-    assert_int_equal(rig_connect_as(&again, id, &b, NULL), 0); /* takes its own source over */
+    assert_int_equal(rig_connect_as(&again, left.id, &b, NULL), 0); /* takes its own source over */
     rig_read_all(&left);
     rig_read_all(&right);
     rig_read_all(&again);
     assert_true(right.n_bye == 1 && left.n_bye == 0);
     assert_int_equal(again.ready.last_seq, 3);
-    info = rig_info(id);
+    info = rig_info(left.id);
     assert_string_equal(info.sources[0].name, "left");
     assert_string_equal(info.sources[1].name, "right");
     assert_int_equal(info.sources[0].last_seq, 5);
@@ -198,7 +195,7 @@ TEST(two_sources_feed_one_session)
     rig_disconnect(&left);
     rig_disconnect(&right);
     rig_disconnect(&again);
-    assert_false(rig_info(id).sources[0].connected);
+    assert_false(rig_info(left.id).sources[0].connected);
     rig_close();
 }
 
@@ -207,28 +204,21 @@ TEST(lost_tracking_is_a_source_s_own)
 {
     const struct control_start a = feeder("left"), b = feeder("right");
     static struct rig_client left, right;
-    struct session_options o = rig_options();
     struct session_info info;
-    char id[API_ID_CAP];
     struct frame f;
 
-    rig_open();
-    rig_session(&o, id);
-    assert_int_equal(rig_connect_as(&left, id, &a, NULL), 0);
-    assert_int_equal(rig_connect_as(&right, id, &b, NULL), 0);
+    begin_two(&left, &a, &right, &b);
     for (uint64_t seq = 1; seq <= 3; seq++) {
         f = rig_frame(seq);
         if (seq == 2)
             f.flags |= FRAME_TRACKING_LOST << 2;
-        rig_send_frame(&left, &f, NULL);
-        rig_wait_acks(&left, (int)seq);
-        rig_send(&right, seq);
-        rig_wait_acks(&right, (int)seq);
+        rig_ask(&left, &f, (int)seq);
+        rig_step(&right, seq, (int)seq);
     }
     assert_int_equal(left.acks[1].reason, CONTROL_TRACKING);
     assert_int_equal(fake_gpu_plan.breaks[0], 1);
     assert_int_equal(fake_gpu_plan.breaks[1], 0);
-    info = rig_info(id);
+    info = rig_info(left.id);
     assert_int_equal(info.sources[0].views.keyframes, 10);
     assert_int_equal(info.sources[1].views.keyframes, 20);
     assert_int_equal(info.views.keyframes, 30);
@@ -241,14 +231,9 @@ TEST(a_busy_source_loses_its_own_frames_alone)
 {
     const struct control_start a = feeder("busy"), b = feeder("calm");
     static struct rig_client busy, calm;
-    struct session_options o = rig_options();
-    char id[API_ID_CAP];
     int lost = 0;
 
-    rig_open();
-    rig_session(&o, id);
-    assert_int_equal(rig_connect_as(&busy, id, &a, NULL), 0);
-    assert_int_equal(rig_connect_as(&calm, id, &b, NULL), 0);
+    begin_two(&busy, &a, &calm, &b);
     fake_gpu_plan.hold = true;
     for (uint64_t seq = 1; seq <= 12; seq++)
         rig_send(&busy, seq);
@@ -274,27 +259,20 @@ TEST(corrected_poses_are_told)
     struct control_start a = feeder("left"), b = feeder("right");
     static struct rig_client left, right, view;
     struct rigid T[60];
-    struct session_options o = rig_options();
     struct session_pose row;
     struct session *s;
-    char id[API_ID_CAP];
     int n;
 
     b.pose = FRAME_POSE_OPENGL;
-    rig_open();
-    rig_session(&o, id);
-    assert_int_equal(rig_connect_as(&left, id, &a, NULL), 0);
-    assert_int_equal(rig_connect_as(&right, id, &b, NULL), 0);
-    rig_connect(&view, id, CONTROL_VIEW);
+    begin_two(&left, &a, &right, &b);
+    rig_connect(&view, left.id, CONTROL_VIEW);
     for (uint64_t seq = 1; seq <= 30; seq++) { /* rows 0, 2, 4 ... are the left one's */
-        rig_send(&left, seq);
-        rig_wait_acks(&left, (int)seq);
-        rig_send(&right, 100 + seq);
-        rig_wait_acks(&right, (int)seq);
+        rig_step(&left, seq, (int)seq);
+        rig_step(&right, 100 + seq, (int)seq);
     }
     for (int i = 0; i < 60; i++)
         T[i] = quarter;
-    s = registry_find(rig.core->registry, id);
+    s = registry_find(rig.core->registry, left.id);
     session_correct_poses(s, 3, T, 2, 7); /* the right one's frame 102, the left one's 3 */
     rig_read_all(&left);
     rig_read_all(&right);
@@ -308,7 +286,7 @@ TEST(corrected_poses_are_told)
         assert_float_equal(right.poses.pose[0][i],
                            ((const float[7]){half, 0, -half, 0, 1, 2, -3})[i], 1e-6);
     }
-    assert_int_equal(core_ops.trajectory(rig.core, id, 4, &row, 1, &n, NULL), 0);
+    assert_int_equal(core_ops.trajectory(rig.core, left.id, 4, &row, 1, &n, NULL), 0);
     assert_true(row.source == 0 && row.submap == 0 && row.T_wc.t[1] == 2);
     session_correct_poses(s, 0, T, 60, 8); /* all, told in pieces; and rows that there are not */
     session_correct_poses(s, 59, T, 60, 9);
@@ -331,8 +309,7 @@ TEST(a_resume_is_granted_or_not)
     rig_open();
     rig_session(&o, id);
     assert_int_equal(rig_connect_as(&in, id, &start, NULL), 0);
-    rig_send(&in, 1);
-    rig_wait_acks(&in, 1);
+    rig_step(&in, 1, 1);
     assert_false(in.ready.resumed);
     start.resume = true;
     start.epoch = in.ready.epoch;
@@ -368,8 +345,7 @@ TEST(sources_are_bounded)
         snprintf(name, sizeof(name), "s%d", i);
         start = feeder(name);
         assert_int_equal(rig_connect_as(&in, id, &start, NULL), 0);
-        rig_send(&in, 1);
-        rig_wait_acks(&in, 1);
+        rig_step(&in, 1, 1);
         assert_int_equal(in.acks[0].submap, i);
         rig_disconnect(&in);
     }
@@ -382,8 +358,7 @@ TEST(sources_are_bounded)
     for (uint64_t k = 1; k <= GPU_SUBMAPS_MAX; k++) {
         struct frame f = rig_frame(1 + k);
         f.world_epoch = (uint32_t)k;
-        rig_send_frame(&in, &f, NULL);
-        rig_wait_acks(&in, (int)k);
+        rig_ask(&in, &f, (int)k);
         if (k + API_SOURCES_MAX <= GPU_SUBMAPS_MAX)
             assert_int_equal(in.acks[k - 1].submap, API_SOURCES_MAX + k - 1);
         else
@@ -403,8 +378,7 @@ TEST(worlds_have_blocks_of_their_own)
     for (uint64_t seq = 1; seq <= 4; seq++) {
         f = rig_frame(seq);
         f.world_epoch = seq < 3 ? 7 : 9;
-        assert_int_equal(rig_send_frame(&in, &f, NULL), 0);
-        rig_wait_acks(&in, (int)seq);
+        assert_int_equal(rig_ask(&in, &f, (int)seq), 0);
         assert_int_equal(in.acks[seq - 1].submap, seq < 3 ? 0 : 1);
     }
     rig_read_all(&in);
@@ -432,8 +406,7 @@ TEST(lost_tracks_are_said)
     rig_connect(&in, id, CONTROL_INGEST);
     for (uint64_t seq = 0; seq < 6; seq++) {
         fake_gpu_plan.lost = seq == 2 || seq == 3;
-        rig_send(&in, seq);
-        rig_wait_acks(&in, (int)seq + 1);
+        rig_step(&in, seq, (int)seq + 1);
         assert_int_equal(in.acks[seq].lost, seq == 2 || seq == 3);
         assert_true(in.acks[seq].sigma == (in.acks[seq].lost ? 0 : 0.063f));
         assert_int_equal(rig_info(id).tracks,
@@ -443,8 +416,7 @@ TEST(lost_tracks_are_said)
     assert_true(rig_info(id).scale.known && rig_info(id).scale.median_sigma == 0.0625f);
     assert_float_equal(rig_info(id).scale.last, 1.284025f, 1e-5f);
     rig_send(&in, 3);
-    rig_send(&in, 4);
-    rig_wait_acks(&in, 8);
+    rig_step(&in, 4, 8);
     assert_true(in.acks[6].again && in.acks[6].lost && in.acks[7].again && !in.acks[7].lost);
     assert_true(in.acks[6].sigma == 0 && in.acks[7].scale == in.acks[4].scale);
     fake_gpu_plan.lost = false;
@@ -469,15 +441,13 @@ TEST(a_refused_frame_is_no_jump)
     rig_wait_acks(&in, 4);
     assert_int_equal(in.acks[3].reason, CONTROL_DUPLICATE);
     for (uint64_t seq = 8; seq <= 10; seq++) {
-        rig_send(&in, seq);
-        rig_wait_acks(&in, (int)seq - 3);
+        rig_step(&in, seq, (int)seq - 3);
         assert_int_equal(in.acks[seq - 4].status, CONTROL_USED);
         assert_int_equal(in.acks[seq - 4].submap, 0);
     }
     f = rig_frame(11);
     f.T_wc.t[0] = 1; /* one that is taken is a jump */
-    rig_send_frame(&in, &f, NULL);
-    rig_wait_acks(&in, 8);
+    rig_ask(&in, &f, 8);
     assert_int_equal(in.acks[7].submap, 1);
     rig_end(&in);
 }

@@ -89,11 +89,9 @@ static void drop_and_refuse_and_be_killed(int out)
         }
         if (seq % 3 == 1) /* refused before the journal */
             f.flags = 0;
-        rig_send_frame(&c, &f, NULL);
-        rig_wait_acks(&c, (int)seq);
+        rig_ask(&c, &f, (int)seq);
     }
-    rig_send(&c, 60);
-    rig_wait_acks(&c, 61);
+    rig_step(&c, 60, 61);
     feed(&c, 61, 62);
     usleep(50000);
     info = rig_info(c.id);
@@ -119,8 +117,7 @@ static void assert_told_again(const char *id, const struct control_ack *before)
 
         if (was->reason == CONTROL_BAD_POSE)
             f.flags = 0;
-        rig_send_frame(&c, &f, NULL);
-        rig_wait_acks(&c, i + 1);
+        rig_ask(&c, &f, i + 1);
         if (now->reason == CONTROL_DUPLICATE && was->status == CONTROL_DROPPED)
             continue; /* a full queue turned it away: the journal has not seen it */
         assert_int_equal(now->seq, was->seq);
@@ -190,8 +187,7 @@ static uint32_t send_world(struct rig_client *c, uint64_t seq, uint32_t world)
     int n = c->n_acks;
 
     f.world_epoch = world;
-    assert_int_equal(rig_send_frame(c, &f, NULL), 0);
-    rig_wait_acks(c, n + 1);
+    assert_int_equal(rig_ask(c, &f, n + 1), 0);
     assert_int_equal(c->acks[n].status, CONTROL_USED);
     return c->acks[n].submap;
 }

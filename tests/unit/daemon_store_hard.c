@@ -313,12 +313,10 @@ TEST_WITH(a_place_that_is_not_written_is_not_told, make_folder, remove_folder)
     open_rig(10);
     rig_join(&c, &o);
     f = rig_frame(1);
-    rig_send_frame(&c, &f, NULL);
-    rig_wait_acks(&c, 1);
+    rig_ask(&c, &f, 1);
     f = rig_frame(2);
     f.world_epoch = 1;
-    rig_send_frame(&c, &f, NULL);
-    rig_wait_acks(&c, 2);
+    rig_ask(&c, &f, 2);
     places = rig_info(c.id).places;
     snprintf(part, sizeof(part), "%s/sessions/%s/meta.part", folder, c.id);
     assert_int_equal(mkdir(part, 0700), 0); /* the file cannot be written */

@@ -14,8 +14,7 @@ static int turn_of_frame(struct rig_client *c, uint64_t seq, float degrees)
 
     f.T_wc = (struct rigid){{cosine, -sine, 0, -sine, -cosine, 0, 0, 0, -1}, {0, 0, 0}};
     atomic_store(&fake_gpu_plan.turn, -1);
-    assert_int_equal(rig_send_frame(c, &f, NULL), 0);
-    rig_wait_acks(c, had + 1);
+    assert_int_equal(rig_ask(c, &f, had + 1), 0);
     assert_int_equal(c->acks[had].status, CONTROL_USED);
     return fake_gpu_plan.turn;
 }
@@ -164,8 +163,7 @@ static int turn_of_force(struct rig_client *c, uint64_t seq, float x, float y, f
     f.parts[0] = (struct frame_part){
         .type = FRAME_IMU, .codec = FRAME_RAW, .data = samples, .len = sizeof samples};
     atomic_store(&fake_gpu_plan.turn, -1);
-    assert_int_equal(rig_send_frame(c, &f, NULL), 0);
-    rig_wait_acks(c, had + 1);
+    assert_int_equal(rig_ask(c, &f, had + 1), 0);
     return fake_gpu_plan.turn;
 }
 
@@ -212,8 +210,7 @@ static void send_turned(struct rig_client *c, struct frame f, uint64_t from_ns, 
     f.n_parts = 1;
     f.parts[0] = (struct frame_part){
         .type = FRAME_IMU, .codec = FRAME_RAW, .data = samples, .len = sizeof samples};
-    assert_int_equal(rig_send_frame(c, &f, NULL), 0);
-    rig_wait_acks(c, had + 1);
+    assert_int_equal(rig_ask(c, &f, had + 1), 0);
 }
 
 /* Where poses are learned the first frame stands upright in the world (-y is up there), and each
@@ -260,8 +257,7 @@ static void send_position(struct rig_client *c, uint64_t seq, double latitude)
     f.n_parts = 1;
     f.parts[0] = (struct frame_part){
         .type = FRAME_GPS, .codec = FRAME_RAW, .data = bytes, .len = sizeof bytes};
-    assert_int_equal(rig_send_frame(c, &f, NULL), 0);
-    rig_wait_acks(c, had + 1);
+    assert_int_equal(rig_ask(c, &f, had + 1), 0);
     assert_int_equal(c->acks[had].status, CONTROL_USED);
 }
 
