@@ -14,21 +14,6 @@
 static char models_dir[64];
 static struct config config;
 
-static void arm(long n, bool for_ever)
-{
-    atomic_store(&fault_malloc_failed, 0);
-    atomic_store(&fault_malloc_for_ever, for_ever);
-    atomic_store(&fault_malloc_fail, n);
-}
-
-/* Returns how many allocations failed. */
-static long disarm(void)
-{
-    atomic_store(&fault_malloc_for_ever, false);
-    atomic_store(&fault_malloc_fail, 0);
-    return atomic_load(&fault_malloc_failed);
-}
-
 static void check_code(int rc, const char *what, const struct err *err)
 {
     if (rc != 0 && rc != ERR_MEMORY && rc != ERR_IO)
@@ -133,12 +118,12 @@ static long live_through(long n, bool for_ever)
     int retry, rc;
     long failed;
 
-    arm(n, for_ever);
+    fault_malloc_arm(n, for_ever);
     rc = core_open(&rig.core, &config, &fake_backend, &err);
     check_code(rc, "core_open", &err);
     if (rc) {
         assert_null(rig.core);
-        return disarm();
+        return fault_malloc_disarm();
     }
     core_set_ready(rig.core);
     rc = core_ops.session_create(rig.core, &o, "", &info, &retry, &err);
@@ -146,13 +131,13 @@ static long live_through(long n, bool for_ever)
     if (rc == 0) {
         stream_frames(info.id);
         read_export(info.id);
-        failed = disarm();
+        failed = fault_malloc_disarm();
         session_is_whole(info.id);
-        arm(failed ? 0 : atomic_load(&fault_malloc_fail), for_ever);
+        fault_malloc_arm(failed ? 0 : atomic_load(&fault_malloc_fail), for_ever);
         rc = core_ops.session_delete(rig.core, info.id, NULL);
         assert_int_equal(rc, 0); /* to give back needs nothing */
     }
-    failed = disarm();
+    failed = fault_malloc_disarm();
     core_stop(rig.core);
     core_close(&rig.core);
     assert_int_equal(fake_gpu_plan.sessions, 0);

@@ -367,6 +367,15 @@ static inline int rig_ask(struct rig_client *c, const struct frame *f, int n)
     return rc;
 }
 
+/* Sends the frame and gives its answer, which is the next one. */
+static inline struct control_ack rig_answer(struct rig_client *c, const struct frame *f)
+{
+    int n = c->n_acks;
+
+    rig_ask(c, f, n + 1);
+    return c->acks[n % RIG_ACKS];
+}
+
 static inline int rig_step(struct rig_client *c, uint64_t seq, int n)
 {
     struct frame f = rig_frame(seq);

@@ -13,8 +13,8 @@
 
 #include "daemon/disk/journal.h"
 #include "daemon/log.h"
+#include "tests/support/scratch.h"
 
-#include <ftw.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,17 +48,9 @@ static inline void case_folder(char path[256])
         fail_msg("cannot make %s", path);
 }
 
-static inline int case_unlink(const char *path, const struct stat *st, int type, struct FTW *at)
-{
-    (void)st;
-    (void)type;
-    (void)at;
-    return remove(path);
-}
-
 static inline void case_remove(const char *path)
 {
-    nftw(path, case_unlink, 16, FTW_DEPTH | FTW_PHYS);
+    scratch_remove(path);
 }
 
 /* A log and its entries; entry i has body i, in three parts. */

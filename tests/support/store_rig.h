@@ -10,7 +10,6 @@
 #include "daemon/disk/store.h"
 
 #include <fcntl.h>
-#include <ftw.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -18,14 +17,6 @@
 #define FRAMES 40
 
 static char folder[SCRATCH_CAP];
-
-static inline int remove_entry(const char *path, const struct stat *st, int kind, struct FTW *where)
-{
-    (void)st;
-    (void)kind;
-    (void)where;
-    return remove(path);
-}
 
 static inline int make_folder(void **state)
 {
@@ -37,7 +28,7 @@ static inline int make_folder(void **state)
 static inline int remove_folder(void **state)
 {
     (void)state;
-    return nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    return scratch_remove(folder);
 }
 
 /* The networks are made anew for each start, but are the same ones. */
@@ -148,11 +139,13 @@ static inline struct session_info undisturbed(uint64_t n)
     return info;
 }
 
-/* In a child: what `act` does, then the end that it chose. Returns the wait status. */
-static inline int in_a_child(void (*act)(int out), char id[API_ID_CAP])
+/* In a child: what `act` does, then the end that it chose. It writes its session's id and n bytes
+ * more. Returns the wait status. */
+static inline int in_a_child_that_tells(void (*act)(int out), char id[API_ID_CAP], void *more,
+                                        size_t n)
 {
     int pipes[2], status;
-    ssize_t n;
+    FILE *in;
     pid_t child;
 
     assert_int_equal(pipe(pipes), 0);
@@ -164,11 +157,17 @@ static inline int in_a_child(void (*act)(int out), char id[API_ID_CAP])
         _exit(99);
     }
     close(pipes[1]);
-    n = read(pipes[0], id, API_ID_CAP);
-    close(pipes[0]);
+    in = fdopen(pipes[0], "rb");
+    assert_int_equal(fread(id, 1, API_ID_CAP, in), API_ID_CAP);
+    assert_int_equal(fread(more, 1, n, in), n);
+    fclose(in);
     assert_int_equal(waitpid(child, &status, 0), child);
-    assert_int_equal(n, API_ID_CAP);
     return status;
+}
+
+static inline int in_a_child(void (*act)(int out), char id[API_ID_CAP])
+{
+    return in_a_child_that_tells(act, id, id, 0);
 }
 
 static inline void tell_id(int out, const char *id)

@@ -365,13 +365,13 @@ TEST_WITH(a_live_session_waits_for_none, make_folder, remove_folder)
 }
 
 /* In a child: feeds all pictures, leaves what is known then, and dies. */
-static void feed_and_die(int checkpoint_frames, int out)
+static void feed_and_die(int out)
 {
     struct session_options o = asked("tortoise", 2.5f);
     struct api_objects all;
     char id[API_ID_CAP];
 
-    open_real(checkpoint_frames);
+    open_real(checkpoint_every);
     enrol();
     rig_session(&o, id);
     rig_connect(&client, id, CONTROL_INGEST);
@@ -386,22 +386,10 @@ static void same_after_kill(int checkpoint_frames)
 {
     struct api_objects before, now;
     char id[API_ID_CAP];
-    int ends[2], status;
-    pid_t child;
+    int status;
 
-    assert_int_equal(pipe(ends), 0);
-    child = fork();
-    if (child == 0)
-        feed_and_die(checkpoint_frames, ends[1]);
-    close(ends[1]);
-    assert_int_equal(read(ends[0], id, sizeof(id)), sizeof(id));
-    for (size_t n = 0; n < sizeof(before);) {
-        ssize_t got = read(ends[0], (char *)&before + n, sizeof(before) - n);
-        assert_true(got > 0);
-        n += (size_t)got;
-    }
-    close(ends[0]);
-    assert_int_equal(waitpid(child, &status, 0), child);
+    checkpoint_every = checkpoint_frames;
+    status = in_a_child_that_tells(feed_and_die, id, &before, sizeof(before));
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
     assert_int_equal(before.n_history, 2);
     open_real(checkpoint_frames);

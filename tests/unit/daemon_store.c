@@ -62,11 +62,15 @@ TEST_WITH(a_session_without_frames_is_back, make_folder, remove_folder)
 
 #define N_ENDS 60
 
+static struct ends {
+    struct session_info info;
+    struct control_ack acks[N_ENDS];
+} ends; /* as they were told before the process died */
+
 static void drop_and_refuse_and_be_killed(int out)
 {
     static struct rig_client c;
     struct session_options o = options(SESSION_LIVE);
-    struct session_info info;
 
     open_rig(checkpoint_every);
     rig_join(&c, &o);
@@ -94,10 +98,10 @@ static void drop_and_refuse_and_be_killed(int out)
     rig_step(&c, 60, 61);
     feed(&c, 61, 62);
     usleep(50000);
-    info = rig_info(c.id);
+    ends.info = rig_info(c.id);
     tell_id(out, c.id);
-    if (write(out, &info, sizeof(info)) != sizeof(info) ||
-        write(out, c.acks, N_ENDS * sizeof(c.acks[0])) != N_ENDS * sizeof(c.acks[0]))
+    memcpy(ends.acks, c.acks, sizeof(ends.acks));
+    if (write(out, &ends, sizeof(ends)) != sizeof(ends))
         _exit(98);
     raise(SIGKILL);
 }
@@ -135,23 +139,12 @@ static void assert_told_again(const char *id, const struct control_ack *before)
 
 static void the_accounting_survives(int every)
 {
-    static struct control_ack told[N_ENDS];
     struct session_info was, info;
     char id[API_ID_CAP];
-    int pipes[2], status;
-    pid_t child;
 
     checkpoint_every = every;
-    assert_int_equal(pipe(pipes), 0);
-    child = fork();
-    if (child == 0)
-        drop_and_refuse_and_be_killed(pipes[1]);
-    close(pipes[1]);
-    assert_int_equal(read(pipes[0], id, sizeof(id)), sizeof(id));
-    assert_int_equal(read(pipes[0], &was, sizeof(was)), sizeof(was));
-    assert_int_equal(read(pipes[0], told, sizeof(told)), sizeof(told));
-    close(pipes[0]);
-    assert_int_equal(waitpid(child, &status, 0), child);
+    in_a_child_that_tells(drop_and_refuse_and_be_killed, id, &ends, sizeof(ends));
+    was = ends.info;
     assert_true(was.counts.dropped > 5 && was.counts.refused > 5);
     for (int again = 0; again < 3; again++) { /* also after a start that nothing was sent to */
         info = come_back(every, id);
@@ -163,7 +156,7 @@ static void the_accounting_survives(int every)
         assert_true(info.hash == was.hash);
         assert_int_equal(info.revision, was.revision);
         if (again == 2)
-            assert_told_again(id, told);
+            assert_told_again(id, ends.acks);
         rig_close();
     }
 }
@@ -215,18 +208,9 @@ static void sources_survive(int every)
 {
     static struct rig_client left, right;
     char id[API_ID_CAP];
-    int pipes[2], status;
-    pid_t child;
 
     checkpoint_every = every;
-    assert_int_equal(pipe(pipes), 0);
-    child = fork();
-    if (child == 0)
-        feed_two_and_be_killed(pipes[1]);
-    close(pipes[1]);
-    assert_int_equal(read(pipes[0], id, sizeof(id)), sizeof(id));
-    close(pipes[0]);
-    assert_int_equal(waitpid(child, &status, 0), child);
+    in_a_child(feed_two_and_be_killed, id);
     (void)come_back(every, id);
     rig_connect_source(&right, id, "right"); /* the other way round, this time */
     rig_connect_source(&left, id, "left");

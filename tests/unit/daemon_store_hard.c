@@ -71,18 +71,9 @@ TEST_WITH(a_frame_that_kills_twice_is_put_away, make_folder, remove_folder)
 {
     struct session_info then = undisturbed(14), info;
     char id[API_ID_CAP];
-    int status, pipes[2];
-    pid_t child;
+    int status;
 
-    assert_int_equal(pipe(pipes), 0);
-    child = fork();
-    if (child == 0)
-        feed_poison(pipes[1]);
-    close(pipes[1]);
-    assert_int_equal(read(pipes[0], poisoned, sizeof(poisoned)), sizeof(poisoned));
-    assert_int_equal(read(pipes[0], neighbour, sizeof(neighbour)), sizeof(neighbour));
-    close(pipes[0]);
-    assert_int_equal(waitpid(child, &status, 0), child);
+    status = in_a_child_that_tells(feed_poison, poisoned, neighbour, sizeof(neighbour));
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
     status = in_a_child(start_again, id);
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
