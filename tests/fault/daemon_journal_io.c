@@ -241,6 +241,10 @@ TEST(a_bad_sector_is_damage)
         assert_int_equal(journal_scan(j, CASE_ID, &scan, NULL), 0);
         if (atomic_exchange(&reads_left, 0) > 0)
             break;
+        if (k == 1) { /* the mark's: without it the records alone are believed */
+            assert_memory_equal(&scan, &right, sizeof(scan));
+            continue;
+        }
         n_damaged++;
         assert_true(scan.damaged && !scan.torn && scan.last < right.last);
         assert_non_null(strstr(scan.damage, "cannot read"));
