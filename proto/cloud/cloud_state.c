@@ -14,7 +14,7 @@
 #include <string.h>
 
 #define MAGIC 0x444c4352u /* "RCLD" */
-#define VERSION 2u        /* 1: keys without normals */
+#define VERSION 2u        /* version 1 had keys without normals */
 #define HEAD_BYTES 40u
 #define BLOCK_BYTES 28u
 
@@ -142,7 +142,7 @@ static int get_keys(struct cloud *c, struct bytes_reader *r, struct err *err)
 /* Reads what the slots hold, as changes in c->staged. */
 static int get_slots(struct cloud *c, struct bytes_reader *r, const struct head *h, struct err *err)
 {
-    c->slots_touched = h->n_slots; /* what forget() clears */
+    c->slots_touched = h->n_slots; /* forget() clears these members */
     for (uint32_t i = 0; i < h->n_slots; i++) {
         c->slots[i].block = bytes_get_u32(r);
         if (c->slots[i].block > c->n_blocks)
@@ -188,7 +188,7 @@ static void forget(struct cloud *c)
     c->slots_touched = 0;
 }
 
-/* Blocks, keys and hash. */
+/* Reads blocks, keys and hash. */
 static int get_content(struct cloud *c, struct bytes_reader *r, const struct head *h,
                        struct err *err)
 {
@@ -205,7 +205,7 @@ static int get_content(struct cloud *c, struct bytes_reader *r, const struct hea
     return rc;
 }
 
-/* A cloud of places, which has points and no slots: at most one point lies at each place. */
+/* Checks a cloud of places, which has points and no slots: at most one point lies at each place. */
 static int load_places(struct cloud *c, struct bytes_reader *r, const struct head *h,
                        struct err *err)
 {

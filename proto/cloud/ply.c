@@ -34,7 +34,8 @@ int ply_header(char *buf, uint64_t n_points, const struct ply_frame *frame, uint
                     *frame->up ? UP_COMMENT : "", frame->up, *frame->up ? "\n" : "", n_points);
 }
 
-/* The point, as three floats that are the rounded products of step and grid unless it is moved. */
+/* Writes a point as three floats. They are the rounded products of step and grid unless the point
+ * is moved. */
 static struct vec3 place_point(const int32_t p[3], float step_m, const struct rigid *T)
 {
     double step = (double)step_m;
@@ -107,7 +108,8 @@ static int write_all(FILE *f, const struct cloud *c, const struct ply_frame *fra
     return 0;
 }
 
-/* Make the rename itself durable; a file system that cannot is not an error of the file. */
+/* Makes the rename itself durable. A file system that cannot sync a folder does not fail the
+ * export. */
 static void sync_folder(const char *path)
 {
     const char *slash = strrchr(path, '/');
