@@ -11,7 +11,7 @@
 
 #define READ_BYTES 65536
 
-enum state { BETWEEN, MARKER, SCAN }; /* pictures; segments; entropy-coded bytes */
+enum state { BETWEEN, MARKER, SCAN }; /* position among pictures, segments, entropy-coded bytes */
 
 struct client_mjpeg {
     int fd;
@@ -19,8 +19,8 @@ struct client_mjpeg {
     enum state state;
     uint8_t *buf;
     size_t len, cap, max;
-    size_t at;   /* first byte not looked at yet */
-    size_t used; /* bytes of the picture handed out last */
+    size_t at;   /* first byte that was not read yet */
+    size_t used; /* bytes of the last returned picture */
     uint64_t broken;
 };
 
@@ -58,7 +58,7 @@ static void drop(struct client_mjpeg *m, size_t n)
     m->at = m->at > n ? m->at - n : 0;
 }
 
-/* Gives up the picture that starts at byte 0, so that the next start behind it is looked for. */
+/* Gives up the picture at byte 0, so that the next start behind it is searched. */
 static void picture_give_up(struct client_mjpeg *m)
 {
     m->broken++;
@@ -82,8 +82,8 @@ static bool find_start(struct client_mjpeg *m)
     return false;
 }
 
-/* Steps over one marker and its segment. Returns 1 where the picture ends at m->at, 0 where more
- * bytes are needed, -1 where the step is done or the picture was given up. */
+/* Steps over one marker and its segment. Returns 1 if the picture ends at m->at, 0 if more bytes
+ * are needed, -1 if the step is done or the picture was given up. */
 static int step_marker(struct client_mjpeg *m)
 {
     size_t i = m->at, n;

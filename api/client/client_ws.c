@@ -48,9 +48,10 @@ struct client_ws {
     lws_sorted_usec_list_t timer, health;
     struct lws_protocols protocols[2];
     bool timed_out, happened, open, closed, paused, ping_due;
-    lws_usec_t heard_us, pinged_us, looked_us; /* from the peer; our last ping; on_health() */
+    /* times of the last bytes from the peer, of our last ping, of the last on_health() */
+    lws_usec_t heard_us, pinged_us, looked_us;
     uint32_t retry_after_ms;
-    int rc; /* why it ended, 0 = it has not */
+    int rc; /* reason of the end; 0 = open */
     struct err err;
     uint8_t *in; /* message being put together */
     size_t in_len, in_cap;
@@ -150,7 +151,7 @@ static uint32_t read_retry_after(struct lws *wsi)
 
     if (lws_hdr_copy(wsi, text, sizeof text, WSI_TOKEN_HTTP_RETRY_AFTER) <= 0)
         return 0;
-    seconds = strtol(text, &end, 10); /* a date is ignored */
+    seconds = strtol(text, &end, 10); /* the caller ignores a Retry-After that is a date */
     if (*end || seconds < 0)
         return 0;
     return 1000 * (uint32_t)(seconds < RETRY_AFTER_MAX_S ? seconds : RETRY_AFTER_MAX_S);
@@ -270,7 +271,7 @@ static int64_t owed_ms(struct lws *wsi)
 }
 
 /* Timers run before arrived bytes are read, and the caller may have been busy elsewhere, so silence
- * is only measured from one look to the next. */
+ * only counts between two calls that came in time. */
 static void on_health(lws_sorted_usec_list_t *timer)
 {
     struct client_ws *w = lws_container_of(timer, struct client_ws, health);
@@ -434,7 +435,7 @@ static int connect_start(struct client_ws *w, const char *ca_file, struct err *e
     to.local_protocol_name = w->config.subprotocol;
     to.ietf_version_or_minus_one = -1;
     to.ssl_connection = w->url.tls ? LCCSCF_USE_SSL : 0;
-    if (w->url.tls && is_address(w->url.host)) /* set_up_tls() has the address compared */
+    if (w->url.tls && is_address(w->url.host)) /* set_up_tls() makes OpenSSL compare the address */
         to.ssl_connection |= LCCSCF_SKIP_SERVER_CERT_HOSTNAME_CHECK;
     to.pwsi = &w->wsi;
     if (!lws_client_connect_via_info(&to) && !w->rc)

@@ -12,7 +12,8 @@ static const char *const op_names[] = {"start", "end",    "ping",   "ready",   "
                                        "sync",  "ended",  "closed", "pong",    "error",
                                        "bye",   "camera", "poses",  "objects", NULL};
 static const char *const role_names[] = {"ingest", "view", NULL};
-static const char *const pose_names[] = {"opengl", "cv", NULL}; /* enum frame_pose_convention */
+/* words of enum frame_pose_convention */
+static const char *const pose_names[] = {"opengl", "cv", NULL};
 static const char *const action_names[] = {"resume", "reconnect", "disconnect", NULL};
 static const char *const feature_names[CONTROL_FEATURES] = {
     "parts", "depth_out", "pace", "depth_in", "sources", "poses", "worlds", "lenses", "order"};
@@ -52,7 +53,7 @@ static void get_codecs(const struct json_at *at, uint32_t *mask)
         json_note(at, "codecs", "names none of \"raw\", \"deflate-raw\"");
 }
 
-/* Reads a list of words; those that this build does not know are passed over. */
+/* Reads a list of words. Unknown words are skipped. */
 static void get_features(const struct json_at *at, uint32_t *mask)
 {
     const struct json *list = json_member(at->map, "features");
@@ -73,7 +74,7 @@ static void get_features(const struct json_at *at, uint32_t *mask)
     }
 }
 
-/* true, or how many frames from one to the next. */
+/* Reads `true`, or the distance from one frame to the next. */
 static void get_depth(const struct json_at *at, uint32_t *every)
 {
     struct json_at how;
@@ -114,7 +115,7 @@ bool control_reaches(const struct control_reach *r, uint64_t revision,
            (revision == r->revision && (!r->part || key_compare_names(name, &r->block) <= 0));
 }
 
-/* The name of a block: submap, x, y, z. */
+/* Reads the name of a block: submap, x, y, z. */
 static void get_block(const struct json_at *at, struct control_reach *reach)
 {
     const struct json *list = json_member(at->map, "block");
@@ -280,7 +281,8 @@ static void parse_bye(const struct json_at *at, struct control_bye *bye)
     bye->action = (enum control_action)action;
 }
 
-/* Is it a well-formed message of another version, with an op that this build does not know? */
+/* Tells whether this is a well-formed message of another version, with an op that this build does
+ * not know. */
 static bool is_new_op(const struct json_at *at)
 {
     const struct json *op = json_member(at->map, "op");
@@ -377,7 +379,7 @@ static void write_start(struct json_writer *w, const struct control_start *start
 {
     json_put_text(w, "role", role_names[start->role]);
     json_open_list(w, "codecs");
-    for (int c = CODEC_WIRE_KINDS - 1; c >= 0; c--) /* the best first */
+    for (int c = CODEC_WIRE_KINDS - 1; c >= 0; c--) /* the best codec first */
         if (start->codecs & (1u << c))
             json_put_text(w, NULL, codec_name((enum codec_kind)c));
     json_close(w);

@@ -1,4 +1,5 @@
-/* The answer to one frame. */
+/* Messages about frames: answers, corrected poses, tracked objects; and the fields that they
+ * share. */
 #include "proto/wire/control_internal.h"
 
 #include <inttypes.h>
@@ -6,11 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What is written of a pose: a millionth of a quaternion, a tenth of a millimetre. More would cost
- * bytes and say nothing. */
+/* Written precision of a pose: a millionth of a quaternion, a tenth of a millimetre. More digits
+ * would cost bytes and say nothing. */
 #define TURN_STEP 1e-6
 #define SHIFT_STEP 1e-4
-#define COORD_MAX 1e7 /* metres; what a server may say */
+#define COORD_MAX 1e7 /* metres; bound of a server's poses */
 
 static const char *const status_names[] = {"used", "dropped", "refused", "later", NULL};
 static const char *const reason_names[] = {
@@ -27,7 +28,7 @@ void control_pose_swap_axes(float pose[7])
 {
     const float x = pose[0], y = pose[1], z = pose[2], w = pose[3];
 
-    /* q times half a turn about x, the quaternion (1, 0, 0, 0) */
+    /* q times half a rotation about x, the quaternion (1, 0, 0, 0) */
     pose[0] = w;
     pose[1] = z;
     pose[2] = 0.0f - y; /* no -0 */
@@ -66,13 +67,13 @@ void control_pose_write(struct json_writer *w, const char *key, const float pose
     json_close(w);
 }
 
-/* What is written of a scale: thousandths, and one at least. */
+/* A scale is written in thousandths, and is at least one. */
 #define SCALE_STEPS 1e3f
 #define SCALE_MIN 1e-3
 #define SCALE_MAX 1e3f
 #define SIGMA_MAX 10.0f
 
-/* scale and sigma come together, or not at all. */
+/* The members scale and sigma come together, or not at all. */
 static void parse_scale(const struct json_at *at, struct control_ack *ack)
 {
     if (!json_member(at->map, "scale"))
@@ -87,7 +88,7 @@ static float scale_rounded(float v, float most)
     return fminf(fmaxf(roundf(v * SCALE_STEPS), 1) / SCALE_STEPS, most);
 }
 
-/* revision, submap, pose and quality come together, or not at all. */
+/* The members revision, submap, pose and quality come together, or not at all. */
 static void parse_place(const struct json_at *at, struct control_ack *ack)
 {
     uint64_t submap = 0;
@@ -118,7 +119,8 @@ void control_ack_parse(const struct json_at *at, struct control_ack *ack)
     json_get_u64(at, "seq", &ack->seq, 0, INT64_MAX);
     json_get_choice(at, "status", &status, status_names);
     if (control_is_one_of(json_text(json_member(at->map, "reason")), reason_names))
-        json_get_choice(at, "reason", &reason, reason_names); /* a later version may have others */
+        /* a later version may send other reasons */
+        json_get_choice(at, "reason", &reason, reason_names);
     json_get_bool(at, "again", &ack->again);
     json_get_bool(at, "keyframe", &ack->keyframe);
     json_get_bool(at, "lost", &ack->lost);

@@ -7,15 +7,15 @@
 
 bool control_is_one_of(const char *word, const char *const *names);
 
-/* q x y z w and t as a list of seven numbers. Returns false where it is none. */
+/* Reads q x y z w and t from a list of seven numbers. Returns false for anything else. */
 bool control_pose_read(const struct json *list, float pose[7]);
 void control_pose_write(struct json_writer *w, const char *key, const float pose[7]);
 
-/* The rate and the quality that are of use; 0 stands for what is not said. */
+/* The useful rate and quality; 0 = not said. */
 void control_pace_read(const struct json_at *at, float *rate, uint8_t *jpeg);
 void control_pace_write(struct json_writer *w, float rate, uint8_t jpeg);
 
-/* The members of an op, in a message that the caller opened. */
+/* Read and write the members of an op, in a message that the caller opened. */
 void control_ack_parse(const struct json_at *at, struct control_ack *ack);
 void control_ack_write(struct json_writer *w, const struct control_ack *ack);
 void control_poses_parse(const struct json_at *at, struct control_poses *poses);

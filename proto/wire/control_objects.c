@@ -1,4 +1,3 @@
-/* What was recognised of the objects that a session looks for. */
 #include "proto/wire/control_internal.h"
 
 #include <math.h>
@@ -61,7 +60,7 @@ void control_objects_parse(const struct json_at *at, struct control_objects *obj
     objects->n = (int)n;
 }
 
-/* A ten-thousandth of a metre, or of one, is all that there is to tell; zero has no sign. */
+/* Rounds to a ten-thousandth, of a metre or of one; zero has no sign. */
 static float rounded(float v)
 {
     return roundf(v * 1e4f) / 1e4f + 0.0f;

@@ -1,4 +1,3 @@
-/* Poses that were corrected after their frames had been answered. */
 #include "proto/wire/control_internal.h"
 
 #include <stdint.h>
