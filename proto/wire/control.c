@@ -1,6 +1,4 @@
-#include "proto/wire/control_internal.h"
-
-#include "proto/json.h"
+#include "proto/wire/control.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -164,15 +162,6 @@ static void parse_start(const struct json_at *at, struct control_start *start)
     }
 }
 
-void control_pace_read(const struct json_at *at, float *rate, uint8_t *jpeg)
-{
-    int quality = 0;
-
-    json_get_f32(at, "rate", rate, 0, 1e6);
-    json_get_int(at, "jpeg", &quality, 0, 100);
-    *jpeg = (uint8_t)quality;
-}
-
 static void get_limits(const struct json_at *at, struct control_ready *ready)
 {
     struct json_at limits;
@@ -216,13 +205,6 @@ static void parse_ready(const struct json_at *at, struct control_ready *ready)
     }
     control_pace_read(at, &ready->rate, &ready->jpeg);
     get_features(at, &ready->features);
-}
-
-bool control_is_one_of(const char *word, const char *const *names)
-{
-    while (*names && strcmp(*names, word) != 0)
-        names++;
-    return *names != NULL;
 }
 
 static void parse_sync(const struct json_at *at, struct control_sync *sync)
@@ -409,14 +391,6 @@ static void write_start(struct json_writer *w, const struct control_start *start
         }
         json_close(w);
     }
-}
-
-void control_pace_write(struct json_writer *w, float rate, uint8_t jpeg)
-{
-    if (rate > 0)
-        json_put_f32(w, "rate", roundf(rate * 100) / 100);
-    if (jpeg)
-        json_put_u64(w, "jpeg", jpeg);
 }
 
 static void write_ready(struct json_writer *w, const struct control_ready *ready)

@@ -1,9 +1,15 @@
-/* control_internal.h - what the control*.c files share */
-#ifndef RECOND_PROTO_CONTROL_INTERNAL_H
-#define RECOND_PROTO_CONTROL_INTERNAL_H
+/*
+ * control_answer.h - messages about frames (`ack`, `poses`, `objects`), and the fields that other
+ * messages share with them
+ */
+#ifndef RECOND_PROTO_CONTROL_ANSWER_H
+#define RECOND_PROTO_CONTROL_ANSWER_H
 
 #include "proto/json.h"
-#include "proto/wire/control.h"
+#include "proto/wire/control_message.h"
+
+const char *control_reason_name(enum control_reason r);
+const char *control_object_state_name(enum control_object_state s);
 
 bool control_is_one_of(const char *word, const char *const *names);
 
@@ -21,5 +27,10 @@ void control_ack_write(struct json_writer *w, const struct control_ack *ack);
 void control_poses_parse(const struct json_at *at, struct control_poses *poses);
 void control_poses_write(struct json_writer *w, const struct control_poses *poses);
 void control_objects_parse(const struct json_at *at, struct control_objects *objects);
+/* The members of an item of `objects`, in a map that the caller opened. */
+void control_object_write(struct json_writer *w, const struct control_object *o);
+
+/* Converts a pose q x y z w, t from OpenCV camera axes to OpenGL's, and back. */
+void control_pose_swap_axes(float pose[7]);
 
 #endif

@@ -1,6 +1,4 @@
-/* Messages about frames: answers, corrected poses, tracked objects; and the fields that they
- * share. */
-#include "proto/wire/control_internal.h"
+#include "proto/wire/control_answer.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -9,7 +7,7 @@
 
 /* Written precision of a pose: a millionth of a quaternion, a tenth of a millimetre. More digits
  * would cost bytes and say nothing. */
-#define TURN_STEP 1e-6
+#define QUATERNION_STEP 1e-6
 #define SHIFT_STEP 1e-4
 #define COORD_MAX 1e7 /* metres; bound of a server's poses */
 
@@ -37,6 +35,30 @@ void control_pose_swap_axes(float pose[7])
         pose[i] = 0.0f - pose[i];
 }
 
+bool control_is_one_of(const char *word, const char *const *names)
+{
+    while (*names && strcmp(*names, word) != 0)
+        names++;
+    return *names != NULL;
+}
+
+void control_pace_read(const struct json_at *at, float *rate, uint8_t *jpeg)
+{
+    int quality = 0;
+
+    json_get_f32(at, "rate", rate, 0, 1e6);
+    json_get_int(at, "jpeg", &quality, 0, 100);
+    *jpeg = (uint8_t)quality;
+}
+
+void control_pace_write(struct json_writer *w, float rate, uint8_t jpeg)
+{
+    if (rate > 0)
+        json_put_f32(w, "rate", roundf(rate * 100) / 100);
+    if (jpeg)
+        json_put_u64(w, "jpeg", jpeg);
+}
+
 static bool is_number(const struct json *item)
 {
     return json_kind(item) == JSON_KIND_REAL || json_kind(item) == JSON_KIND_INTEGER;
@@ -60,7 +82,7 @@ void control_pose_write(struct json_writer *w, const char *key, const float pose
 {
     json_open_list(w, key);
     for (int i = 0; i < 7; i++) {
-        const double step = i < 4 ? TURN_STEP : SHIFT_STEP;
+        const double step = i < 4 ? QUATERNION_STEP : SHIFT_STEP;
 
         json_put_f32(w, NULL, (float)(round((double)pose[i] / step) * step) + 0.0f);
     }
@@ -172,4 +194,128 @@ void control_ack_write(struct json_writer *w, const struct control_ack *ack)
     if (ack->retry_ms)
         json_put_u64(w, "retry_ms", ack->retry_ms);
     control_pace_write(w, ack->rate, ack->jpeg);
+}
+
+/* ------------------------------------------------------------------------- poses */
+
+void control_poses_parse(const struct json_at *at, struct control_poses *poses)
+{
+    const struct json *seqs = json_member(at->map, "seqs"), *list = json_member(at->map, "poses");
+    size_t n = json_count(seqs);
+
+    json_require(at, "revision");
+    json_get_u64(at, "revision", &poses->revision, 0, INT64_MAX);
+    if (json_kind(seqs) != JSON_KIND_LIST || n == 0 || n > CONTROL_POSES_MAX) {
+        json_note(at, "seqs", "must be a list of 1 to %d numbers", CONTROL_POSES_MAX);
+        return;
+    }
+    if (json_kind(list) != JSON_KIND_LIST || json_count(list) != n) {
+        json_note(at, "poses", "must be a list as long as seqs");
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        int64_t seq = json_i64(json_item(seqs, i));
+
+        if (json_kind(json_item(seqs, i)) != JSON_KIND_INTEGER || seq < 0)
+            json_note(at, "seqs", "must be numbers of frames");
+        if (!control_pose_read(json_item(list, i), poses->pose[i]))
+            json_note(at, "poses", "must be unit quaternions x y z w and positions");
+        poses->seq[i] = (uint64_t)seq;
+    }
+    poses->n = (int)n;
+}
+
+void control_poses_write(struct json_writer *w, const struct control_poses *poses)
+{
+    json_put_u64(w, "revision", poses->revision);
+    json_open_list(w, "seqs");
+    for (int i = 0; i < poses->n; i++)
+        json_put_u64(w, NULL, poses->seq[i]);
+    json_close(w);
+    json_open_list(w, "poses");
+    for (int i = 0; i < poses->n; i++)
+        control_pose_write(w, NULL, poses->pose[i]);
+    json_close(w);
+}
+
+/* ------------------------------------------------------------------------- objects */
+
+static const char *const state_names[] = {"new", "seen", "lost", NULL};
+
+const char *control_object_state_name(enum control_object_state s)
+{
+    return state_names[s];
+}
+
+static void parse_object(const struct json_at *at, struct control_object *o)
+{
+    static const char *const required[] = {"id",  "object", "state",   "submap", "pose",
+                                           "box", "score",  "support", "seq",    "revision"};
+    uint64_t v = 0;
+    int state = 0;
+
+    for (size_t i = 0; i < sizeof required / sizeof *required; i++)
+        json_require(at, required[i]);
+    if (json_get_u64(at, "id", &v, 1, UINT32_MAX))
+        o->id = (uint32_t)v;
+    json_get_text(at, "object", o->object, sizeof o->object);
+    json_get_text(at, "class", o->class_name, sizeof o->class_name);
+    json_get_choice(at, "state", &state, state_names);
+    o->state = (enum control_object_state)state;
+    if (json_get_u64(at, "submap", &v, 0, UINT32_MAX))
+        o->submap = (uint32_t)v;
+    if (!control_pose_read(json_member(at->map, "pose"), o->pose))
+        json_note(at, "pose", "must be a unit quaternion x y z w and a position");
+    json_get_f32s(at, "box", o->box, 6, 1e6);
+    json_get_f32(at, "score", &o->score, 0, 1);
+    json_get_f32(at, "support", &o->support, 0, 1);
+    json_get_u64(at, "seq", &o->seq, 0, INT64_MAX);
+    json_get_u64(at, "revision", &o->revision, 0, INT64_MAX);
+}
+
+void control_objects_parse(const struct json_at *at, struct control_objects *objects)
+{
+    const struct json *list = json_member(at->map, "objects");
+    size_t n = json_count(list);
+
+    if (json_kind(list) != JSON_KIND_LIST || n == 0 || n > CONTROL_OBJECTS_MAX) {
+        json_note(at, "objects", "must be a list of 1 to %d maps", CONTROL_OBJECTS_MAX);
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        struct json_at item = {.map = json_item(list, i), .issues = at->issues};
+
+        if (json_kind(item.map) != JSON_KIND_MAP) {
+            json_note(at, "objects", "must be a list of 1 to %d maps", CONTROL_OBJECTS_MAX);
+            return;
+        }
+        snprintf(item.pointer, sizeof item.pointer, "/objects/%zu", i);
+        parse_object(&item, &objects->at[i]);
+    }
+    objects->n = (int)n;
+}
+
+/* Rounds to a ten-thousandth, of a metre or of one; zero has no sign. */
+static float rounded(float v)
+{
+    return roundf(v * 1e4f) / 1e4f + 0.0f;
+}
+
+void control_object_write(struct json_writer *w, const struct control_object *o)
+{
+    json_put_u64(w, "id", o->id);
+    json_put_text(w, "object", o->object);
+    if (o->class_name[0])
+        json_put_text(w, "class", o->class_name);
+    json_put_text(w, "state", state_names[o->state]);
+    json_put_u64(w, "submap", o->submap);
+    control_pose_write(w, "pose", o->pose);
+    json_open_list(w, "box");
+    for (int i = 0; i < 6; i++)
+        json_put_f32(w, NULL, rounded(o->box[i]));
+    json_close(w);
+    json_put_f32(w, "score", rounded(o->score));
+    json_put_f32(w, "support", rounded(o->support));
+    json_put_u64(w, "seq", o->seq);
+    json_put_u64(w, "revision", o->revision);
 }
