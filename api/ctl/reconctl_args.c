@@ -93,7 +93,7 @@ static int set_word(const struct reconctl_option *o, int *to, const char *text, 
     return err_set(err, ERR_INPUT, "--%s takes one of %s, not '%.30s'", o->name, list, text);
 }
 
-/* Names of objects with a comma between two. */
+/* Sets names of objects, separated by commas. */
 static int set_names(const struct reconctl_option *o, char *to, const char *text, struct err *err)
 {
     char name[API_NAME_CAP];
@@ -109,8 +109,8 @@ static int set_names(const struct reconctl_option *o, char *to, const char *text
                    o->name, SESSION_OBJECTS_MAX, text);
 }
 
-/* Sets an option of the session. Words that the server would refuse only after the source was
- * opened are refused here. */
+/* Sets an option of the session. It refuses words that the server would refuse only after the
+ * source was opened. */
 static int set_row(const struct reconctl_option *o, void *to, const char *text, struct err *err)
 {
     double v;
@@ -234,7 +234,7 @@ int reconctl_args_parse(const struct reconctl_command *command, void *arguments,
                 shorts[s++] = ':';
         }
     }
-    optind = 0; /* glibc starts anew */
+    optind = 0; /* makes glibc start anew */
     while (rc == 0 && (c = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
         which = c - 256;
         for (int i = 0; c < 256 && i < n; i++)
@@ -258,7 +258,7 @@ int reconctl_args_parse(const struct reconctl_command *command, void *arguments,
     return 0;
 }
 
-/* The help of an option of sessions, with its allowed values. */
+/* Writes the help of a session option, with its allowed values. */
 static const char *help_row(char text[HELP_CAP], const struct session_option *row)
 {
     size_t n = (size_t)snprintf(text, HELP_CAP, "%s", row->help);

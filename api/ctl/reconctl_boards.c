@@ -17,7 +17,7 @@
 #define FILE_MAX (64u << 20)
 #define SIDE_MAX 16384
 
-struct boards_work { /* while pictures are looked at */
+struct boards_work { /* State while pictures are searched. */
     struct reconctl_boards *b;
     const char *folder[2];
     struct file_content file;
@@ -33,7 +33,7 @@ static int is_picture(const struct dirent *entry)
     return client_picture_is(entry->d_name, false) || client_picture_is(entry->d_name, true);
 }
 
-/* Puts a name where the order has it, once. */
+/* Inserts a name in order, once. */
 static int add_name(struct reconctl_boards *b, const char *name, struct err *err)
 {
     int at = b->n_names;
@@ -70,7 +70,7 @@ static int list(struct reconctl_boards *b, const char *folder, struct err *err)
 
 /* ------------------------------------------------------------------------- pictures */
 
-/* The size of a picture, which all pictures of the camera have. */
+/* Reads the size of a picture, which all pictures of the camera must have. */
 static int boards_measure(struct boards_work *w, const char *path, int camera, struct err *err)
 {
     static const struct jpeg_limits limits = {
@@ -130,7 +130,7 @@ static int boards_search(struct boards_work *w, int picture, int camera, struct 
     if (snprintf(path, sizeof path, "%s/%s", w->folder[camera], w->b->names[picture]) >=
         (int)sizeof path)
         return err_at(err, ERR_LIMIT, w->folder[camera], "is too long a path");
-    if (access(path, F_OK) != 0) /* the other camera's alone */
+    if (access(path, F_OK) != 0) /* the picture exists for the other camera only */
         return 0;
     rc = boards_measure(w, path, camera, err);
     if (rc == 0)

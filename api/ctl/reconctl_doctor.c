@@ -17,7 +17,7 @@ enum verdict { GOOD, WARN, BAD };
 struct report {
     bool json;
     int bad, warnings;
-    int code; /* exit code of the first BAD */
+    int code; /* exit code of the first failed check */
 };
 
 static void report_say(struct report *r, enum verdict v, int code, const char *what,
@@ -50,7 +50,7 @@ static void report_say(struct report *r, enum verdict v, int code, const char *w
     reconctl_print(&w);
 }
 
-/* ------------------------------------------------------------------------- this machine */
+/* ------------------------------------------------------------------------- this host */
 
 static void check_machine(struct report *r, const struct reconctl_common *common)
 {
@@ -113,7 +113,7 @@ static void check_session(struct report *r, struct client *client,
     if (reconctl_delete_session(config, &s, &err)) {
         report_say(r, WARN, 0, "session", "%s was created and stays: %s", s.id, err.text);
     } else {
-        /* Where the port is right, a stream of a session that is gone is answered with 404. */
+        /* If the port is right, a stream of a deleted session is answered with 404. */
         struct client_stream_config to = {.url = s.stream_url,
                                           .token = s.ingest_token,
                                           .ca_file = config->ca_file,

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #define RUN 10
-#define BLACK_MAX 32 /* of 255, at an eighth of the size, where noise is gone */
+#define BLACK_MAX 32 /* of 255, at an eighth of the size, which removes noise */
 #define DECODE_MS 50
 
 static bool is_black(struct reconctl_look *l, const struct frame *f)
@@ -21,7 +21,7 @@ static bool is_black(struct reconctl_look *l, const struct frame *f)
     bool black = false;
     int w, h;
 
-    /* A picture that shows something takes more than 0.1 bytes a pixel. */
+    /* A picture with content takes more than 0.1 bytes a pixel. */
     if (jpeg_probe(&info, f->payload, f->payload_len, &limits, NULL) ||
         10.0 * f->payload_len > 1e4 + (double)info.width * info.height ||
         (!l->decoder && jpeg_decoder_new(&l->decoder, NULL)))
@@ -51,7 +51,7 @@ void reconctl_look_at(struct reconctl_look *l, const struct frame *f)
 
     black = same ? l->black.now > 0 : is_black(l, f);
     if (same && !black && l->same.now == 0)
-        l->same.now = 1; /* the one before belongs to the run */
+        l->same.now = 1; /* the picture before belongs to the run */
     look_count(&l->black, black);
     look_count(&l->same, same && !black);
     l->crc = crc;

@@ -10,7 +10,7 @@
 #include "proto/wire/frame.h"
 
 struct reconctl_look_run {
-    uint64_t now, longest; /* pictures in a row */
+    uint64_t now, longest; /* lengths of runs of pictures */
 };
 
 struct reconctl_look {
@@ -20,9 +20,9 @@ struct reconctl_look {
     struct jpeg_decoder *decoder;
 };
 
-/* Looks at the next picture. One that is black is not counted as `same`. */
+/* Checks the next picture. A black one does not count as `same`. */
 void reconctl_look_at(struct reconctl_look *l, const struct frame *f);
-/* Tells whether a run is worth a remark: ten pictures, or all there are. */
+/* Tells whether a run is worth a remark: it has ten pictures, or all there are. */
 bool reconctl_look_tells(const struct reconctl_look *l, const struct reconctl_look_run *run);
 void reconctl_look_end(struct reconctl_look *l);
 

@@ -36,7 +36,7 @@ static const struct reconctl_command *const commands[] = {
     NULL,
 };
 
-/* Inside a signal handler. */
+/* Runs inside a signal handler. */
 static void end_now(void)
 {
     reconctl_server_abandon();

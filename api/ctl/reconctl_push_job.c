@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RATE_SLACK 0.95 /* of the source's: a rate above it is all of it */
-#define SILENCE_S 60.0  /* a server from which nothing comes for so long is given up */
+#define RATE_SLACK 0.95 /* share of the source's rate; a useful rate above it means all frames */
+#define SILENCE_S 60.0  /* a server that sends nothing for so long is given up */
 
 /* ------------------------------------------------------------------------------------ stream */
 
@@ -57,7 +57,7 @@ static void on_cloud(void *ctx, const struct cloud *cloud)
     atomic_store(&j->points_received, j->stats.points_received);
 }
 
-/* Where a session forgets a thing for another one, the first that was lost is forgotten here. */
+/* The session has dropped an object for another one; here the first lost object is dropped. */
 static void on_objects(void *ctx, const struct control_objects *objects)
 {
     struct reconctl_push_job *j = ctx;
@@ -236,7 +236,7 @@ static int send_frame(struct reconctl_push_job *j, const struct frame *from)
     return 0;
 }
 
-/* Waits for all answers, then adds a row to the contact sheet for the frame that was sent last. */
+/* Waits for all answers, then adds a row to the contact sheet for the last frame. */
 static int take_shot(struct reconctl_push_job *j, const struct frame *f, uint64_t total)
 {
     double heard_s = reconctl_now_s();
@@ -276,13 +276,13 @@ struct feed {
     struct frame f;
     bool have;      /* f is waiting to be sent */
     bool done;      /* the source is over */
-    double t0_s;    /* when frame 0 was due */
-    double next_ns; /* when the next frame is of use, on the source's clock */
+    double t0_s;    /* time at which frame 0 was due */
+    double next_ns; /* time from which the next frame is useful, on the source's clock */
     uint64_t limit, total;
 };
 
-/* Does the frame come sooner after the one before it than the server says is of use? What the
- * source makes JPEGs of gets the quality that it says. */
+/* Tells whether the frame comes sooner after the one before it than the server finds useful. The
+ * source's JPEGs get the quality that the server asks for. */
 static bool too_soon(struct reconctl_push_job *j, struct feed *s)
 {
     double t = (double)s->f.t_capture_ns, period;
@@ -301,7 +301,8 @@ static bool too_soon(struct reconctl_push_job *j, struct feed *s)
     return false;
 }
 
-/* Sends what the window takes. Returns for how many ms the stream may work then, < 0 on errors. */
+/* Sends as many frames as the window allows. Returns the time until the next one in ms, < 0 on
+ * errors. */
 static int feed(struct reconctl_push_job *j, struct feed *s)
 {
     bool realtime = j->options->realtime;
@@ -337,7 +338,7 @@ static int feed(struct reconctl_push_job *j, struct feed *s)
         if (client_stream_window(j->stream) == 0) {
             if (!realtime || due_ms > -500.0 / j->info.fps)
                 return realtime ? 2 : 200;
-            reconctl_meter_skipped(j->meter); /* as a camera, the source does not wait */
+            reconctl_meter_skipped(j->meter); /* like a camera, the source does not wait */
             s->have = false;
             continue;
         }

@@ -104,7 +104,7 @@ static void print_objects(const struct reconctl_push_job *j)
     }
 }
 
-/* Calls `say` for each thing that is worth a remark: a word for programs, a sentence for people. */
+/* Calls `say` for each noteworthy fact: a word for programs, a sentence for people. */
 static void remark(const struct reconctl_push_job *j,
                    void (*say)(void *ctx, const char *word, const char *sentence), void *ctx)
 {

@@ -100,7 +100,7 @@ static bool is_film(const char *name)
     return ends_in(name, ".mp4") || ends_in(name, ".gif");
 }
 
-/* The yaw of picture i of n: all around, or to and fro. */
+/* The yaw of picture i of n: an orbit, or to and fro. */
 static float yaw_of(const struct render_options *o, double yaw, int i, int n)
 {
     double turn = (double)i / n;
@@ -108,7 +108,7 @@ static float yaw_of(const struct render_options *o, double yaw, int i, int n)
     return (float)(yaw + (o->swing > 0 ? o->swing * sin(2 * M_PI * turn) : 360 * turn)) * DEGREE;
 }
 
-/* What is drawn, from where, and into what. */
+/* Input, view and output of the drawing. */
 struct render {
     const struct render_options *o;
     struct client_splat_cloud cloud;
@@ -119,7 +119,7 @@ struct render {
     uint8_t *picture;
     struct reconctl_film *film;
     struct reconctl_progress progress;
-    int at, n; /* picture, of how many */
+    int at, n; /* index of the picture, and number of pictures */
 };
 
 static void on_progress(void *ctx, double done)
@@ -129,7 +129,7 @@ static void on_progress(void *ctx, double done)
     reconctl_progress_step(&r->progress, "drawing", (r->at + done) / r->n);
 }
 
-/* The picture into the film, or into its file. */
+/* Writes the picture into the film, or into its file. */
 static int render_save(struct render *r, const char *file, struct err *err)
 {
     int w = r->o->size.w, h = r->o->size.h, rc;

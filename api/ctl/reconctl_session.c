@@ -9,7 +9,7 @@
 struct arguments {
     struct reconctl_common common; /* first: see reconctl.h */
     struct reconctl_list option;
-    struct session_options asked; /* its name alone */
+    struct session_options asked; /* names of options */
     const char *output;
     bool unplaced, trajectory;
 };

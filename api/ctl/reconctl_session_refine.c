@@ -1,4 +1,4 @@
-/* `session refine`: a closed session is bundled once more. */
+/* `session refine`: bundles a closed session once more. */
 #include "api/ctl/reconctl_args.h"
 #include "api/ctl/reconctl_link.h"
 
@@ -13,7 +13,7 @@ struct arguments {
     struct reconctl_common common; /* first: see reconctl.h */
 };
 
-/* What came of it, for people; `state` is a word of the session's document. */
+/* The result for people; `state` is a word of the session's document. */
 static void print_bundle(const struct json *bundle, const char *state)
 {
     static const struct {
@@ -38,7 +38,7 @@ static void print_bundle(const struct json *bundle, const char *state)
                           json_f64(json_member(bundle, "moved_m")));
 }
 
-/* Asks until it is over. Returns 0 with the session's document, or an error. */
+/* Polls until bundling is over. Returns 0 with the session's document, or an error. */
 static int refine_wait(struct json **doc, char **answer, struct client *client, const char *path,
                        struct err *err)
 {

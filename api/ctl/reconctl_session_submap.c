@@ -1,4 +1,4 @@
-/* `session submap`: which worlds a session has, and where they lie. */
+/* `session submap`: lists and places the submaps of a session. */
 #include "api/ctl/reconctl_args.h"
 #include "api/ctl/reconctl_link.h"
 
@@ -40,7 +40,7 @@ static int read_pose(float v[7], const char *text, struct err *err)
     return 0;
 }
 
-/* What the words say beyond the session: n = -1 where all submaps are to be shown. */
+/* The words behind the session's id; n = -1: all submaps are shown. */
 static int read_words(const struct arguments *o, long *n, float pose[7], struct err *err)
 {
     const char *word = o->common.n_operands > 1 ? o->common.operands[1] : NULL;

@@ -19,8 +19,8 @@
 
 #define FIRST_PICTURE_MS 20000
 #define DEFAULT_FPS 30.0
-#define HEAD_BYTES 512 /* of a stream on standard input, by which it is known */
-/* Below it the pictures of a video are made anew; what ffmpeg makes is a little better. */
+#define HEAD_BYTES 512 /* name of a stream on standard input */
+/* quality below which the pictures of a video are encoded again; ffmpeg's are a little better */
 #define VIDEO_QUALITY 85
 
 struct reconctl_source {
@@ -30,18 +30,18 @@ struct reconctl_source {
     struct reconctl_sensor *sensor; /* NULL: depth is not asked for */
     struct client_mjpeg *mjpeg;
     struct reconctl_ffmpeg ffmpeg;
-    int quality;                 /* that the server has use for; 0 = it did not say */
-    struct file_content lowered; /* the last picture of a video, at that quality */
-    int at;                      /* next frame of the folder */
-    uint64_t seq;                /* of the next frame */
+    int quality;                 /* quality that the server asks for; 0 = none */
+    struct file_content lowered; /* last picture of a video, at that quality */
+    int at;                      /* index of the folder's next frame */
+    uint64_t seq;                /* time of the next frame */
     const uint8_t *first;
-    size_t first_len; /* picture that was looked at by open() and not handed out yet */
+    size_t first_len; /* open() has read a picture that was not returned yet */
 };
 
 /* ------------------------------------------------------------------------------------ pictures */
 
-/* Size of a picture; one that cannot be read keeps the size before: the server says what is
- * wrong. */
+/* Reads the size of a picture. One that cannot be read keeps the size before, and the server
+ * refuses it. */
 static void probe_size(const uint8_t *data, size_t len, int *w, int *h)
 {
     static const struct jpeg_limits limits = {.max_width = FRAME_SIDE_MAX,
@@ -56,7 +56,7 @@ static void probe_size(const uint8_t *data, size_t len, int *w, int *h)
     }
 }
 
-/* The next picture of a stream; waits for the first one only. */
+/* Reads the next picture of a stream; waits only for the first one. */
 static int next_of_stream(struct reconctl_source *s, int timeout_ms, const uint8_t **data,
                           size_t *len, struct err *err)
 {
@@ -112,7 +112,7 @@ static int look_at_first(struct reconctl_source *s, struct err *err)
 
 /* ------------------------------------------------------------------------------------ open */
 
-/* Tells whether two sizes have one aspect, but for rounding. */
+/* Tells whether two sizes have the same aspect up to rounding. */
 static bool same_aspect(int w, int h, int other_w, int other_h)
 {
     double a = (double)w * other_h, b = (double)other_w * h;
@@ -166,8 +166,8 @@ static int open_folder(struct reconctl_source *s, struct err *err)
     return 0;
 }
 
-/* Looks at the first bytes of a descriptor without taking them. Returns how many; 0: at its end, or
- * they cannot be looked at. */
+/* Reads the first bytes of a descriptor without consuming them. Returns how many; 0 at its end or
+ * if that is impossible. */
 static ssize_t peek(int fd, uint8_t *data, size_t len)
 {
     int ends[2];
@@ -246,7 +246,7 @@ static int set_camera(struct reconctl_source *s, struct err *err)
     return 0;
 }
 
-/* The first frame must have depth; of later ones some may have none. */
+/* The first frame must have depth; later ones may lack it. */
 static int open_sensor(struct reconctl_source *s, struct err *err)
 {
     float *depth = NULL;
@@ -348,7 +348,7 @@ void reconctl_source_lower(struct reconctl_source *s, struct frame *f)
     f->payload_len = (uint32_t)s->lowered.len;
 }
 
-/* at: the frame's place in the folder. */
+/* at: index of the frame in the folder. */
 static int add_depth(struct reconctl_source *s, int at, struct frame *f, struct err *err)
 {
     float *depth = NULL;
@@ -362,7 +362,7 @@ static int add_depth(struct reconctl_source *s, int at, struct frame *f, struct 
     return rc;
 }
 
-/* The other picture of a pair, as a part behind the frame's others. */
+/* Adds the other picture of a pair as the last part of the frame. */
 static int add_second(struct reconctl_source *s, int at, struct frame *f, struct err *err)
 {
     struct frame_part part = {.type = FRAME_COLOUR,

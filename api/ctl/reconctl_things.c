@@ -15,16 +15,15 @@
 #define DEPTH_MAX 8
 #define FAR_M 1e6f
 #define NEAR_M 0.02f
-#define SHOWN 0.98f  /* how much of a line covers what is behind it ... */
-#define HIDDEN 0.29f /* ... and where the cloud is before it */
+#define SHOWN 0.98f  /* opacity of a line over what is behind it ... */
+#define HIDDEN 0.29f /* ... and of a line that the cloud hides */
 #define LEAST_PX 1.5f
 #define WIDTHS 500.0f /* lines in a picture's height, if more than LEAST_PX */
-#define MARGIN 4      /* around a name */
+#define MARGIN 4      /* border of a name, pixels */
 #define PANEL 0.9f
 
-static const uint8_t paint[3] = {120, 220, 120}, panel[3] = {26, 31, 39}; /* as view/scene.js */
-
-/* ------------------------------------------------------------------------- what is there */
+/* the colour of view/scene.js */
+static const uint8_t paint[3] = {120, 220, 120}, panel[3] = {26, 31, 39};
 
 static bool read_list(float *v, const struct json *list, size_t n)
 {
@@ -38,7 +37,7 @@ static bool read_list(float *v, const struct json *list, size_t n)
     return !json_item(list, n);
 }
 
-/* Where a submap lies; false: not known. submaps: of GET .../submaps, or NULL. */
+/* Finds the place of a submap; false: unknown. submaps: of GET .../submaps, or NULL. */
 static bool find_place(struct rigid *T_ws, const struct json *submaps, int64_t submap)
 {
     const struct json *one;
@@ -160,7 +159,8 @@ static struct place project(const struct client_splat_view *view, struct vec3 p)
                           p.z};
 }
 
-/* A corner of a box, by the camera; bit i of its number says lowest or highest along axis i. */
+/* Returns a corner of a box in camera axes; bit i of its number chooses lowest or highest along
+ * axis i. */
 static struct vec3 box_corner(const struct client_splat_view *view, const struct reconctl_thing *t,
                               int number)
 {
@@ -170,7 +170,7 @@ static struct vec3 box_corner(const struct client_splat_view *view, const struct
     return rigid_apply(&view->T_cw, p);
 }
 
-/* How much of one pixel a line from a to b covers; its depth there. */
+/* Returns how much of one pixel a line from a to b covers, and its depth there. */
 static float line_cover(const struct place *a, const struct place *b, float x, float y, float width,
                         float *z)
 {
@@ -184,7 +184,7 @@ static float line_cover(const struct place *a, const struct place *b, float x, f
     return off < 0 ? 0 : off > 1 ? 1 : off;
 }
 
-/* The pixels of a picture's side that a line may touch. */
+/* Finds the pixels of a picture's side that a line may touch. */
 static void span(int *first, int *last, float a, float b, float width, int side)
 {
     *first = (int)fmaxf(0, fminf(fminf(a, b) - width, (float)side));
@@ -201,7 +201,7 @@ static void draw_line(float *share, const struct client_splat_view *view, struct
 
     if (p.z < NEAR_M && q.z < NEAR_M)
         return;
-    if (p.z < NEAR_M || q.z < NEAR_M) { /* what is behind the camera is cut off */
+    if (p.z < NEAR_M || q.z < NEAR_M) { /* the part behind the camera is cut off */
         struct vec3 *behind = p.z < q.z ? &p : &q, *ahead = p.z < q.z ? &q : &p;
         float t = (NEAR_M - behind->z) / (ahead->z - behind->z);
         *behind = vec3_make(behind->x + t * (ahead->x - behind->x),
@@ -226,7 +226,7 @@ static void pixel_blend(uint8_t *pixel, const uint8_t colour[3], float share)
         pixel[k] = (uint8_t)((1 - share) * (float)pixel[k] + share * (float)colour[k] + 0.5f);
 }
 
-/* The letters that there are have no capitals. */
+/* The font has no capitals. */
 static void draw_name(uint8_t *rgb, const struct client_splat_view *view,
                       const struct reconctl_thing *t)
 {
@@ -243,7 +243,7 @@ static void draw_name(uint8_t *rgb, const struct client_splat_view *view,
     for (size_t i = 0; i < sizeof text; i++)
         text[i] = t->name[i] == '_' ? '-' : (char)tolower((unsigned char)t->name[i]);
     w = reconctl_text_width(text) + 2 * MARGIN;
-    x = (int)fmaxf(0, fminf(at.u, (float)(view->w - w))); /* all of it in the picture */
+    x = (int)fmaxf(0, fminf(at.u, (float)(view->w - w))); /* moves it into the picture */
     y = (int)fmaxf(0, fminf(at.v, (float)(view->h - RECONCTL_TEXT_HIGH - 2 * MARGIN)));
     for (int v = y; v < y + RECONCTL_TEXT_HIGH + 2 * MARGIN && v < view->h; v++)
         for (int u = x; u < x + w && u < view->w; u++)

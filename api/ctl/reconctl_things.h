@@ -10,8 +10,8 @@
 #define RECONCTL_THINGS_MAX 64
 
 struct reconctl_thing {
-    struct rigid T_wo; /* to the cloud's world */
-    float box[2][3];   /* in its own axes: lowest corner, highest corner */
+    struct rigid T_wo; /* object to the cloud's world */
+    float box[2][3];   /* box in its own axes: lowest corner, highest corner */
     char name[2 * RECONCTL_SHOWN + 4];
 };
 

@@ -51,14 +51,14 @@ static const struct reconctl_option revoke_options[] = {
 /* ------------------------------------------------------------------------------- the file */
 
 struct table {
-    char path[PATH_MAX]; /* behind all links */
+    char path[PATH_MAX]; /* path behind all links */
     char text[TOKEN_FILE_BYTES];
-    int folder; /* open and locked, -1 = not */
+    int folder; /* descriptor, open and locked; -1 = not */
     bool exists;
     struct stat st;
 };
 
-/* Opens and locks the folder of the file; t->path is where the file really is. */
+/* Opens and locks the folder of the file; t->path becomes the file's real path. */
 static int lock_folder(struct table *t, const char *file, struct err *err)
 {
     char folder[PATH_MAX], *slash;
@@ -142,7 +142,7 @@ static int replace(struct table *t, struct err *err)
     if (fd < 0)
         return err_at(err, ERR_IO, t->path, "nothing can be written beside it: %s",
                       strerror(errno));
-    /* where root adds a token, the user of the service must still be able to read the file */
+    /* if root adds a token, the user of the service must still be able to read the file */
     if ((!t->exists || fchown(fd, t->st.st_uid, t->st.st_gid) == 0) &&
         file_write(fd, t->text, strlen(t->text)) == 0 && fsync(fd) == 0)
         done = rename(part, t->path) == 0;

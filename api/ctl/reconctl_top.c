@@ -51,7 +51,7 @@ static void print_devices(struct reconctl_screen *screen, const struct json *lis
     }
 }
 
-/* Prints as many as there are rows left; one row stays free for the cursor. */
+/* Prints as many rows as fit; one stays free for the cursor. */
 static void print_sessions(struct reconctl_screen *screen, const struct json *list)
 {
     int width = reconctl_id_width(screen);
@@ -79,7 +79,7 @@ static void print_sessions(struct reconctl_screen *screen, const struct json *li
     }
 }
 
-/* Asks for both lists and shows them. */
+/* Requests both lists and shows them. */
 static int lists_show(struct client *client, bool json, bool terminal, struct err *err)
 {
     struct reconctl_screen screen = reconctl_screen();

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-#define BURST 32              /* messages to one client before the others have their turn */
-#define PONGS_MAX (16u << 10) /* bytes that wait to leave; a ping has no answer beyond them */
+#define BURST 32              /* messages to one client before other clients get theirs */
+#define PONGS_MAX (16u << 10) /* bytes that may wait to leave; a ping beyond them gets no answer */
 
 void ws_conn_open(struct ws_conn *c, struct ws_peer *peer, int slot, int fd, void *ssl)
 {
@@ -39,7 +39,7 @@ void ws_conn_close(struct ws_conn *c, struct ws_conn_room *room)
     ws_slots_leave(room->slots, c->slot);
 }
 
-/* All is said, or the link has it. */
+/* Tells whether everything was sent or handed to the link. */
 static void conn_leave(struct ws_conn *c, int64_t now_ms)
 {
     c->phase = WS_CONN_LEAVING;
@@ -65,14 +65,15 @@ static bool conn_refuse(struct ws_conn *c, int status, const char *why, int64_t 
     return ok;
 }
 
-/* Plain HTTP on a port that speaks TLS has an answer in plain HTTP. */
+/* Answers plain HTTP on a port that speaks TLS in plain HTTP. */
 static bool refuse_plain(struct ws_conn *c, int64_t now_ms)
 {
     tls_leave(&c->link.ssl);
     return conn_refuse(c, 400, "a port that speaks TLS is asked by wss://", now_ms);
 }
 
-/* Behind a proxy the address that counts comes with the request. False: it has its share. */
+/* Behind a proxy the client's address comes with the request. Returns false if the address has its
+ * share of connections. */
 static bool has_place(struct ws_conn *c, const struct ws_request *q, struct ws_conn_room *room)
 {
     const struct api_config *config = c->peer->env->config;
@@ -116,7 +117,7 @@ static bool on_request(struct ws_conn *c, struct ws_conn_room *room, int64_t now
     return ok;
 }
 
-/* Out: *used, of the bytes those that the request is made of */
+/* Out: *used, the bytes of the request */
 static bool take_request(struct ws_conn *c, struct ws_conn_room *room, const uint8_t *data,
                          size_t len, size_t *used, int64_t now_ms)
 {
@@ -297,7 +298,7 @@ static bool stalled(const struct ws_conn *c)
     return c->phase == WS_CONN_OPEN && (c->held || ws_peer_full(c->peer));
 }
 
-/* Reads once, as others wait. */
+/* Reads once, because other connections wait. */
 static bool conn_read(struct ws_conn *c, struct ws_conn_room *room, int64_t now_ms)
 {
     size_t used = 0, len;
