@@ -51,7 +51,7 @@ uint64_t client_mjpeg_broken(const struct client_mjpeg *m)
     return m->broken;
 }
 
-static void drop(struct client_mjpeg *m, size_t n)
+static void picture_drop(struct client_mjpeg *m, size_t n)
 {
     memmove(m->buf, m->buf + n, m->len - n);
     m->len -= n;
@@ -63,7 +63,7 @@ static void picture_give_up(struct client_mjpeg *m)
 {
     m->broken++;
     m->state = BETWEEN;
-    drop(m, 2);
+    picture_drop(m, 2);
     m->at = 0;
 }
 
@@ -72,13 +72,13 @@ static bool find_start(struct client_mjpeg *m)
 {
     for (size_t i = 0; i + 1 < m->len; i++)
         if (m->buf[i] == 0xff && m->buf[i + 1] == 0xd8) {
-            drop(m, i);
+            picture_drop(m, i);
             m->at = 2;
             m->state = MARKER;
             return true;
         }
     if (m->len > 1)
-        drop(m, m->buf[m->len - 1] == 0xff ? m->len - 1 : m->len);
+        picture_drop(m, m->buf[m->len - 1] == 0xff ? m->len - 1 : m->len);
     return false;
 }
 
@@ -194,7 +194,7 @@ int client_mjpeg_next(struct client_mjpeg *m, int timeout_ms, const uint8_t **da
     int rc = 0;
 
     if (m->used) {
-        drop(m, m->used);
+        picture_drop(m, m->used);
         m->used = 0;
         m->at = 0;
         m->state = BETWEEN;

@@ -49,7 +49,7 @@ struct client_ws {
     struct lws_protocols protocols[2];
     bool timed_out, happened, open, closed, paused, ping_due;
     /* times of the last bytes from the peer, of our last ping, of the last on_health() */
-    lws_usec_t heard_us, pinged_us, looked_us;
+    lws_usec_t heard_us, pinged_us, checked_us;
     uint32_t retry_after_ms;
     int rc; /* reason of the end; 0 = open */
     struct err err;
@@ -282,9 +282,9 @@ static void on_health(lws_sorted_usec_list_t *timer)
     lws_sul_schedule(w->context, 0, &w->health, on_health, every_us);
     if (!w->open || w->closed || !w->wsi)
         return;
-    if (now_us - w->looked_us > 3 * every_us) /* client_ws_run() was not called for a while */
-        w->heard_us += now_us - w->looked_us - every_us;
-    w->looked_us = now_us;
+    if (now_us - w->checked_us > 3 * every_us) /* client_ws_run() was not called for a while */
+        w->heard_us += now_us - w->checked_us - every_us;
+    w->checked_us = now_us;
     if (now_us - w->heard_us >= ping_us && now_us - w->pinged_us >= ping_us) {
         w->ping_due = true;
         w->pinged_us = now_us;
@@ -301,7 +301,7 @@ static void on_health(lws_sorted_usec_list_t *timer)
 static void on_established(struct client_ws *w)
 {
     w->open = w->happened = true;
-    w->heard_us = w->pinged_us = w->looked_us = lws_now_usecs();
+    w->heard_us = w->pinged_us = w->checked_us = lws_now_usecs();
     if (w->config.ping_ms > 0 && w->config.hangup_ms > 0)
         lws_sul_schedule(w->context, 0, &w->health, on_health, (lws_usec_t)w->config.ping_ms * 500);
     w->config.on_open(w->config.ctx);

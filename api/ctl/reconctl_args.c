@@ -201,7 +201,7 @@ static void count_operands(const char *words, int *least, int *most)
     }
 }
 
-static int unknown(const struct reconctl_command *command, const char *text, struct err *err)
+static int option_unknown(const struct reconctl_command *command, const char *text, struct err *err)
 {
     char typed[32], guess[64] = "";
     struct reconctl_option o;
@@ -241,7 +241,7 @@ int reconctl_args_parse(const struct reconctl_command *command, void *arguments,
             if (reconctl_option_at(command, i, &o) && o.letter == c)
                 which = i;
         if (c == '?')
-            rc = unknown(command, argv[optind - 1], err);
+            rc = option_unknown(command, argv[optind - 1], err);
         else if (c == ':')
             rc = err_set(err, ERR_INPUT, "'%.60s' needs a value", argv[optind - 1]);
         else if (reconctl_option_at(command, which, &o))

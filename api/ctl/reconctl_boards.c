@@ -50,7 +50,7 @@ static int add_name(struct reconctl_boards *b, const char *name, struct err *err
     return b->names[at] ? 0 : err_set(err, ERR_MEMORY, "no memory for names");
 }
 
-static int list(struct reconctl_boards *b, const char *folder, struct err *err)
+static int names_list(struct reconctl_boards *b, const char *folder, struct err *err)
 {
     struct dirent **entries = NULL;
     int n = scandir(folder, &entries, is_picture, versionsort), rc = 0;
@@ -163,9 +163,9 @@ int reconctl_boards_find(struct reconctl_boards *b, const char *folder, const ch
     *w = (struct boards_work){
         .b = b, .folder = {folder, second}, .grid = grid, .square_m = square_m};
     b->n_cameras = second ? 2 : 1;
-    rc = list(b, folder, err);
+    rc = names_list(b, folder, err);
     if (rc == 0 && second)
-        rc = list(b, second, err);
+        rc = names_list(b, second, err);
     for (int i = 0; rc == 0 && i < b->n_names * b->n_cameras; i++)
         rc = reconctl_stopped() ? err_set(err, ERR_STATE, "interrupted")
                                 : boards_search(w, i / b->n_cameras, i % b->n_cameras, err);

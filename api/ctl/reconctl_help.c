@@ -115,7 +115,7 @@ int reconctl_help(int n, char **word)
 }
 
 /* Finds the command or family whose name is nearest to the typed words; "" if none is near. */
-static void guess(char found[2 * WORD], int n, char **word)
+static void command_guess(char found[2 * WORD], int n, char **word)
 {
     char both[2 * WORD], family[WORD];
     int best = RECONCTL_ALIKE;
@@ -151,7 +151,7 @@ int reconctl_help_unknown(int n, char **word)
         fprintf(stderr, "reconctl: eval has moved to recond-eval(1)\n");
         return RECONCTL_USAGE;
     }
-    guess(found, n, word);
+    command_guess(found, n, word);
     fprintf(stderr, "reconctl: '%s' is no command%s%s",
             reconctl_shown(shown, word[family ? 1 : 0], 60), family ? " of " : "",
             family ? word[0] : "");

@@ -103,14 +103,14 @@ static void show_count(char *buf, size_t cap, uint64_t n)
 }
 
 void reconctl_meter_show(struct reconctl_progress *p, const struct reconctl_meter_view *v,
-                         uint64_t total, const char *noun, uint64_t things, double bytes_each,
+                         uint64_t total, const char *noun, uint64_t items, double bytes_each,
                          const char *note)
 {
     double done = total ? (double)v->answered / (double)total : -1;
     char count[32], of[32] = "";
     const size_t cap = RECONCTL_PROGRESS_PART;
 
-    show_count(count, sizeof count, things);
+    show_count(count, sizeof count, items);
     if (total)
         snprintf(of, sizeof of, "/%llu", (unsigned long long)total);
     snprintf(p->part[0], cap, "%llu%s frames", (unsigned long long)v->answered, of);

@@ -37,7 +37,7 @@ void reconctl_meter_get(struct reconctl_meter *m, struct reconctl_meter_view *vi
 
 /* Shows v. total: 0 = unknown; note: a word, or "". */
 void reconctl_meter_show(struct reconctl_progress *p, const struct reconctl_meter_view *v,
-                         uint64_t total, const char *noun, uint64_t things, double bytes_each,
+                         uint64_t total, const char *noun, uint64_t items, double bytes_each,
                          const char *note);
 
 #endif

@@ -10,7 +10,7 @@
 #define RECOND_API_RECONCTL_PUSH_H
 
 #include "api/ctl/reconctl_args.h"
-#include "api/ctl/reconctl_look.h"
+#include "api/ctl/reconctl_check.h"
 #include "api/ctl/reconctl_maps.h"
 #include "api/ctl/reconctl_meter.h"
 #include "api/ctl/reconctl_source.h"
@@ -70,7 +70,7 @@ struct reconctl_push_job {
     struct reconctl_source_info info;
     struct client_session session;
     struct reconctl_sheet *sheet;
-    struct reconctl_look look;  /* of job 0 */
+    struct reconctl_check pictures;  /* of job 0 */
     struct reconctl_maps *maps; /* depth maps that came */
     double sent_s[RECONCTL_PUSH_SENT_MAX];
     uint64_t n_sent, n_answered, first_seq; /* time of the source's first frame */

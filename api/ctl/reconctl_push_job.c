@@ -186,7 +186,7 @@ static int open_client(struct reconctl_push_job *j)
 
 /* ------------------------------------------------------------------------------------ frames */
 
-static int open_all(struct reconctl_push_job *j)
+static int job_open(struct reconctl_push_job *j)
 {
     const struct reconctl_push_options *o = j->options;
     char body[4096];
@@ -226,7 +226,7 @@ static int send_frame(struct reconctl_push_job *j, const struct frame *from)
 
     f.seq += j->first_seq;
     if (j->index == 0)
-        reconctl_look_at(&j->look, &f);
+        reconctl_check_picture(&j->pictures, &f);
     j->sent_s[f.seq % RECONCTL_PUSH_SENT_MAX] = reconctl_now_s();
     rc = client_stream_send(j->stream, &f, &j->err);
     if (rc)
@@ -428,7 +428,7 @@ static int exit_of(int rc, int before)
 void *reconctl_push_job(void *argument)
 {
     struct reconctl_push_job *j = argument;
-    int rc = open_all(j);
+    int rc = job_open(j);
 
     if (rc == 0)
         rc = push_frames(j);
@@ -450,7 +450,7 @@ void *reconctl_push_job(void *argument)
     }
     client_stream_close(&j->stream);
     reconctl_maps_free(&j->maps);
-    reconctl_look_end(&j->look);
+    reconctl_check_end(&j->pictures);
     reconctl_sheet_free(&j->sheet);
     reconctl_source_close(&j->source);
     client_close(&j->client);

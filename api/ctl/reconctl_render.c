@@ -2,7 +2,7 @@
 #include "api/client/client_splat.h"
 #include "api/ctl/reconctl_progress.h"
 #include "api/ctl/reconctl_render.h"
-#include "api/ctl/reconctl_things.h"
+#include "api/ctl/reconctl_boxes.h"
 #include "proto/cloud/ply.h"
 #include "proto/image/png.h"
 
@@ -113,7 +113,7 @@ struct render {
     const struct render_options *o;
     struct client_splat_cloud cloud;
     float *disc_m, *depth;
-    struct reconctl_things things;
+    struct reconctl_boxes boxes;
     struct client_splat_orbit orbit;
     double yaw; /* degrees */
     uint8_t *picture;
@@ -159,8 +159,8 @@ static int render_draw(struct render *r, const struct client_splat_view *from, c
         view.disc_m = client_splat_depth(&view, &r->cloud) * (float)r->o->point_px / view.K.fx;
     }
     rc = client_splat_draw(r->picture, &view, &r->cloud, err);
-    if (rc == 0 && r->things.n)
-        rc = reconctl_things_draw(r->picture, &view, &r->things, err);
+    if (rc == 0 && r->boxes.n)
+        rc = reconctl_boxes_draw(r->picture, &view, &r->boxes, err);
     return rc ? rc : render_save(r, file, err);
 }
 
@@ -213,7 +213,7 @@ static int draw_all(struct render *r, struct err *err)
     return render_draw(r, &view, o->output, err);
 }
 
-static int open_all(struct render *r, const struct ply_cloud *cloud, struct err *err)
+static int render_open(struct render *r, const struct ply_cloud *cloud, struct err *err)
 {
     const struct render_options *o = r->o;
     int rc = reconctl_render_orient(r->orbit.R_wc, o->up, cloud->up, o->trajectory, err);
@@ -223,9 +223,9 @@ static int open_all(struct render *r, const struct ply_cloud *cloud, struct err 
     r->orbit.h = o->size.h;
     r->picture = malloc(3 * (size_t)o->size.w * (size_t)o->size.h);
     r->disc_m = malloc(cloud->n * sizeof *r->disc_m);
-    if (r->things.n)
+    if (r->boxes.n)
         r->depth = malloc(sizeof *r->depth * (size_t)o->size.w * (size_t)o->size.h);
-    if (!r->picture || !r->disc_m || (r->things.n && !r->depth))
+    if (!r->picture || !r->disc_m || (r->boxes.n && !r->depth))
         rc = err_set(err, ERR_MEMORY, "no memory for a picture");
     r->cloud = (struct client_splat_cloud){cloud->n, cloud->xyz,
                                            cloud->has_colour ? cloud->rgb : NULL, r->disc_m};
@@ -281,11 +281,11 @@ static int run_render(void *arguments)
     if (rc == 0 && cloud.n == 0)
         rc = err_at(&err, ERR_INPUT, o->common.operands[0], "holds no points");
     if (rc == 0 && o->objects)
-        rc = reconctl_things_load(&r.things, o->objects, &o->common, &err);
+        rc = reconctl_boxes_load(&r.boxes, o->objects, &o->common, &err);
     if (rc == 0 && !o->view && o->slice.height_m == NOT_GIVEN)
         cloud.n = client_splat_crop(cloud.xyz, cloud.rgb, cloud.n);
     if (rc == 0)
-        rc = open_all(&r, &cloud, &err);
+        rc = render_open(&r, &cloud, &err);
     if (rc == 0)
         rc = draw_all(&r, &err);
     reconctl_progress_end(&r.progress, false);

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#define LOOK_NS 300000000
+#define POLL_NS 300000000
 
 struct arguments {
     struct reconctl_common common; /* first: see reconctl.h */
@@ -42,7 +42,7 @@ static void print_bundle(const struct json *bundle, const char *state)
 static int refine_wait(struct json **doc, char **answer, struct client *client, const char *path,
                        struct err *err)
 {
-    const struct timespec look = {.tv_nsec = LOOK_NS};
+    const struct timespec pause = {.tv_nsec = POLL_NS};
     size_t len;
     int rc = 0;
 
@@ -56,7 +56,7 @@ static int refine_wait(struct json **doc, char **answer, struct client *client, 
         if (rc || reconctl_stopped() ||
             strcmp(json_text(json_member(json_member(*doc, "bundle"), "state")), "running") != 0)
             break;
-        nanosleep(&look, NULL);
+        nanosleep(&pause, NULL);
     }
     return rc;
 }

@@ -81,7 +81,7 @@ static int no_picture(const struct reconctl_source *s, struct err *err)
     return err_at(err, ERR_INPUT, name, "there is no JPEG picture in it");
 }
 
-static int look_at_first(struct reconctl_source *s, struct err *err)
+static int first_read(struct reconctl_source *s, struct err *err)
 {
     struct frame f = {0};
     int rc;
@@ -153,7 +153,7 @@ static int open_folder(struct reconctl_source *s, struct err *err)
     s->info.fps = info.fps;
     s->info.has_second = info.has_second;
     s->info.T_cs = info.T_cs;
-    rc = look_at_first(s, err);
+    rc = first_read(s, err);
     if (rc || !info.has_camera || s->config.camera)
         return rc;
     s->info.K = info.K;
@@ -218,7 +218,7 @@ static int open_stream(struct reconctl_source *s, struct err *err)
     if (rc == 0)
         rc = client_mjpeg_new(&s->mjpeg, s->ffmpeg.pid ? s->ffmpeg.out : STDIN_FILENO,
                               FRAME_PAYLOAD_MAX, err);
-    return rc ? rc : look_at_first(s, err);
+    return rc ? rc : first_read(s, err);
 }
 
 int reconctl_source_camera(struct intrinsics *K, const char *text, struct err *err)

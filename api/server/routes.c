@@ -22,7 +22,7 @@ static const struct routes_entry routes[] = {
      handle_cloud_export},
     {"GET", "/v1/sessions/{id}/submaps", AUTH_READ, JSON, false, false, handle_submap_list},
     {"PUT", "/v1/sessions/{id}/submaps/{n}", AUTH_FEED, NULL, false, false, handle_submap_place},
-    {"GET", "/v1/sessions/{id}/objects", AUTH_READ, JSON, false, false, handle_recognised_list},
+    {"GET", "/v1/sessions/{id}/objects", AUTH_READ, JSON, false, false, handle_tracked_list},
     {"GET", "/v1/sessions/{id}/trajectory", AUTH_READ, TEXT, false, false, handle_cloud_trajectory},
     {"GET", "/v1/sessions/{id}/depth", AUTH_READ, "image/png", false, false, handle_cloud_depth},
     {"POST", "/v1/sessions/{id}/tickets", AUTH_FEED, JSON, false, false, handle_ticket_make},

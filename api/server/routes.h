@@ -41,7 +41,7 @@ MUST_CHECK int routes_find(const char *method, const char *path, const struct ro
 /* The handler of each route leaves its answer in the request. */
 routes_handler handle_session_create, handle_session_list, handle_session_get,
     handle_session_delete, handle_session_close, handle_session_refine, handle_session_kick,
-    handle_session_tokens, handle_submap_list, handle_recognised_list, handle_submap_place,
+    handle_session_tokens, handle_submap_list, handle_tracked_list, handle_submap_place,
     handle_cloud_export, handle_cloud_trajectory, handle_cloud_depth, handle_object_add,
     handle_object_list, handle_object_match, handle_object_get, handle_object_delete,
     handle_host_models, handle_host_devices, handle_ticket_make, handle_ticket_exchange,

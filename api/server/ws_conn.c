@@ -19,7 +19,7 @@ void ws_conn_open(struct ws_conn *c, struct ws_peer *peer, int slot, int fd, voi
     ws_link_open(&c->link, fd, ssl);
 }
 
-static void forget(struct ws_conn *c)
+static void conn_forget(struct ws_conn *c)
 {
     wipe_free(c->head);
     free(c->held);
@@ -32,7 +32,7 @@ void ws_conn_close(struct ws_conn *c, struct ws_conn_room *room)
 {
     if (c->peer->phase != WS_PEER_HANDSHAKE)
         ws_peer_log(c->peer, "closed");
-    forget(c);
+    conn_forget(c);
     ws_link_close(&c->link);
     ws_peer_close(c->peer);
     c->peer = NULL;
@@ -45,7 +45,7 @@ static void conn_leave(struct ws_conn *c, int64_t now_ms)
     c->phase = WS_CONN_LEAVING;
     c->left_ms = now_ms;
     c->more = false;
-    forget(c);
+    conn_forget(c);
     if (ws_link_waiting(&c->link) == 0)
         ws_link_finish(&c->link);
 }
@@ -108,7 +108,7 @@ static bool on_request(struct ws_conn *c, struct ws_conn_room *room, int64_t now
     } else {
         len = ws_request_accept(&q, answer);
         ok = len > 0 && ws_link_write(&c->link, answer, len);
-        forget(c);
+        conn_forget(c);
         c->phase = WS_CONN_OPEN;
         ws_peer_opened(c->peer, now_ms);
         ws_peer_log(c->peer, "opened");
@@ -230,7 +230,7 @@ static bool send_close(struct ws_conn *c, int64_t now_ms)
 }
 
 /* Returns 1; 2: it was a block; 0: there was nothing to send; -1: the connection is broken. */
-static int send_one(struct ws_conn *c, struct ws_conn_room *room, int64_t now_ms)
+static int conn_send(struct ws_conn *c, struct ws_conn_room *room, int64_t now_ms)
 {
     struct ws_peer *p = c->peer;
     const uint8_t *msg = NULL;
@@ -266,7 +266,7 @@ static bool send_burst(struct ws_conn *c, struct ws_conn_room *room, int64_t now
 
     ws_link_cork(&c->link, true);
     for (int i = 0; i < BURST && sent > 0 && ws_link_waiting(&c->link) == 0; i++) {
-        sent = send_one(c, room, now_ms);
+        sent = conn_send(c, room, now_ms);
         if (sent == 2 && first) {
             first = false;
             ws_link_cork(&c->link, false);

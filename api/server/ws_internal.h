@@ -19,8 +19,8 @@ struct ws_service { /* One thread; other threads touch only atomics and the bell
     bool started;
     void *ssl_ctx; /* with TLS */
     struct ws_conn_room room;
-    int64_t ticked_ms, looked_ms;
-    int look_next;     /* connection */
+    int64_t ticked_ms, checked_ms;
+    int check_next;     /* connection */
     atomic_bool renew; /* a new certificate is to be used */
     atomic_bool wake;
     atomic_uint_fast64_t alive_ms;

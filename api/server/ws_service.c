@@ -24,8 +24,8 @@
 #include <unistd.h>
 
 #define TICK_MS 50
-#define LOOK_MS 2  /* interval in which a busy service checks peers for floods ... */
-#define LOOK_AT 16 /* ... so many of its peers each time */
+#define CHECK_MS 2  /* interval in which a busy service checks peers for floods ... */
+#define CHECK_PEERS 16 /* ... so many of its peers each time */
 #define ACCEPT_AT_ONCE 16
 #define EVENTS_AT_ONCE 64
 #define TX_BYTES (64u << 10)
@@ -208,23 +208,23 @@ static void service_tick(struct ws_service *v, int64_t now)
 
 /* Pings are answered as fast as they come. A flood of them would keep this thread and a processor
  * busy until the next tick, while other connections wait. */
-static void look_for_floods(struct ws_service *v, int64_t now)
+static void floods_check(struct ws_service *v, int64_t now)
 {
     struct ws *w = v->ws;
-    int looked = 0;
+    int checked = 0;
 
-    if (now - v->looked_ms < LOOK_MS)
+    if (now - v->checked_ms < CHECK_MS)
         return;
-    v->looked_ms = now;
-    for (int i = 0; i < w->config.max_connections && looked < LOOK_AT; i++) {
-        struct ws_conn *c = own(v, v->look_next);
+    v->checked_ms = now;
+    for (int i = 0; i < w->config.max_connections && checked < CHECK_PEERS; i++) {
+        struct ws_conn *c = own(v, v->check_next);
 
         if (c) {
-            looked++;
+            checked++;
             if (ws_conn_floods(c, now))
                 conn_end(v, c);
         }
-        v->look_next = (v->look_next + 1) % w->config.max_connections;
+        v->check_next = (v->check_next + 1) % w->config.max_connections;
     }
 }
 
@@ -249,7 +249,7 @@ void ws_service_turn(struct ws_service *v, int max_ms)
     }
     now = now_ms();
     service_tick(v, now);
-    look_for_floods(v, now);
+    floods_check(v, now);
     if (v->room.met)
         wipe_stack();
     v->room.met = false;

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void forget_all(struct cloud_entry *e)
+static void history_forget(struct cloud_entry *e)
 {
     e->past_first = e->n_past = e->commits_first = e->n_commits = 0;
     e->past_base = e->revision;
@@ -87,7 +87,7 @@ void cloud_history_push(struct cloud_entry *e, const struct cloud_change *net, s
     /* If memory is short, the block loses its history and its clients get it whole. */
     if (n_keys + CLOUD_COMMIT_WEIGHT > e->n ||
         (cloud_history_make_room(e, n_keys), !cloud_history_reserve(e, (uint32_t)n_keys)))
-        forget_all(e);
+        history_forget(e);
     else
         append(e, net, n, (uint32_t)n_keys);
 }

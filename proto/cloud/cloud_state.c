@@ -142,7 +142,7 @@ static int get_keys(struct cloud *c, struct bytes_reader *r, struct err *err)
 /* Reads what the slots hold, as changes in c->staged. */
 static int get_slots(struct cloud *c, struct bytes_reader *r, const struct head *h, struct err *err)
 {
-    c->slots_touched = h->n_slots; /* forget() clears these members */
+    c->slots_touched = h->n_slots; /* state_forget() clears these members */
     for (uint32_t i = 0; i < h->n_slots; i++) {
         c->slots[i].block = bytes_get_u32(r);
         if (c->slots[i].block > c->n_blocks)
@@ -179,7 +179,7 @@ static int compare_slots(struct cloud *c, struct err *err)
     return 0;
 }
 
-static void forget(struct cloud *c)
+static void state_forget(struct cloud *c)
 {
     cloud_block_free_all(c);
     if (c->slots_touched)
@@ -216,7 +216,7 @@ static int load_places(struct cloud *c, struct bytes_reader *r, const struct hea
             if (c->blocks[i].keys[k] >> KEY_MORTON_AT == c->blocks[i].keys[k - 1] >> KEY_MORTON_AT)
                 rc = err_set(err, ERR_INPUT, "two points at one place, and no slots");
     if (rc) {
-        forget(c);
+        state_forget(c);
         return rc;
     }
     c->by_place = 1;
@@ -246,7 +246,7 @@ int cloud_state_load(struct cloud *c, const uint8_t *buf, size_t len, struct err
         rc = compare_slots(c, err);
     c->n_staged = 0;
     if (rc)
-        forget(c);
+        state_forget(c);
     else
         c->revision = h.revision;
     return rc;

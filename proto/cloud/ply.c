@@ -81,7 +81,7 @@ void ply_points(uint8_t *out, const struct cloud_block *block, uint32_t first, u
     }
 }
 
-static int write_all(FILE *f, const struct cloud *c, const struct ply_frame *frame, bool unplaced,
+static int points_write(FILE *f, const struct cloud *c, const struct ply_frame *frame, bool unplaced,
                      uint8_t *chunk)
 {
     char header[PLY_HEADER_MAX];
@@ -138,7 +138,7 @@ int ply_write_file(const char *path, const struct cloud *c, const struct ply_fra
     }
     fd = mkostemp(beside, O_CLOEXEC);
     f = fd < 0 ? NULL : fdopen(fd, "wb");
-    if (!f || write_all(f, c, frame, unplaced, chunk) || fflush(f) || fchmod(fd, 0644) ||
+    if (!f || points_write(f, c, frame, unplaced, chunk) || fflush(f) || fchmod(fd, 0644) ||
         fsync(fd) || rename(beside, path)) {
         rc = err_set(err, ERR_IO, "%s: %s", path, strerror(errno));
         if (fd >= 0)

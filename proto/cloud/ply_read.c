@@ -373,7 +373,7 @@ static int read_body(struct ply_cloud *out, const struct ply_layout *l, const ch
     return rc;
 }
 
-static int read_all(struct ply_cloud *out, const char *path, FILE *f, off_t size, bool faces,
+static int points_read(struct ply_cloud *out, const char *path, FILE *f, off_t size, bool faces,
                     struct err *err)
 {
     struct ply_layout l;
@@ -402,7 +402,7 @@ int ply_read_file(const char *path, struct ply_cloud *out, struct err *err)
     if (!f)
         return err_set(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_IO, "%s: %s", path,
                        strerror(errno));
-    rc = read_all(out, path, f, fstat(fileno(f), &st) || !S_ISREG(st.st_mode) ? -1 : st.st_size,
+    rc = points_read(out, path, f, fstat(fileno(f), &st) || !S_ISREG(st.st_mode) ? -1 : st.st_size,
                   false, err);
     fclose(f);
     return rc;
@@ -419,7 +419,7 @@ int ply_read_mesh(const uint8_t *bytes, size_t len, const char *name, struct ply
     if (!f)
         return len ? err_set(err, ERR_MEMORY, "no memory to read %s", name)
                    : err_set(err, ERR_INPUT, "%s is no PLY file", name);
-    rc = read_all(out, name, f, (off_t)len, true, err);
+    rc = points_read(out, name, f, (off_t)len, true, err);
     fclose(f);
     return rc;
 }

@@ -296,7 +296,7 @@ void control_objects_parse(const struct json_at *at, struct control_objects *obj
 }
 
 /* Rounds to a ten-thousandth, of a metre or of one; zero has no sign. */
-static float rounded(float v)
+static float tenthousandths(float v)
 {
     return roundf(v * 1e4f) / 1e4f + 0.0f;
 }
@@ -312,10 +312,10 @@ void control_object_write(struct json_writer *w, const struct control_object *o)
     control_pose_write(w, "pose", o->pose);
     json_open_list(w, "box");
     for (int i = 0; i < 6; i++)
-        json_put_f32(w, NULL, rounded(o->box[i]));
+        json_put_f32(w, NULL, tenthousandths(o->box[i]));
     json_close(w);
-    json_put_f32(w, "score", rounded(o->score));
-    json_put_f32(w, "support", rounded(o->support));
+    json_put_f32(w, "score", tenthousandths(o->score));
+    json_put_f32(w, "support", tenthousandths(o->support));
     json_put_u64(w, "seq", o->seq);
     json_put_u64(w, "revision", o->revision);
 }

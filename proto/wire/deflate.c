@@ -93,7 +93,7 @@ static uint64_t word_at(const uint8_t *p)
 }
 
 /* Returns how many bytes from p[i] on equal the byte before them; 0 if less than a word of them. */
-static size_t run_at(const uint8_t *p, size_t i, size_t n)
+static size_t run_length(const uint8_t *p, size_t i, size_t n)
 {
     size_t from = i;
 
@@ -156,7 +156,7 @@ static unsigned deflate_count(struct deflate *d, const uint8_t *p, size_t n)
     d->part_n = (uint32_t)n;
     d->part_more = 0;
     for (size_t i = 0; i < n;) {
-        size_t run = run_at(p, i, n), to = run ? i : literals_to(i, n);
+        size_t run = run_length(p, i, n), to = run ? i : literals_to(i, n);
 
         if (run) {
             d->part_n -= (uint32_t)run;
@@ -196,7 +196,7 @@ static void put_part(struct bits *out, const struct huffman_code *code, const ui
     struct bits b = *out;
 
     for (size_t i = 0; i < n;) {
-        size_t run = run_at(p, i, n), to = run ? i : literals_to(i, n);
+        size_t run = run_length(p, i, n), to = run ? i : literals_to(i, n);
 
         for (; to - i >= 4; i += 4) {
             for (size_t k = 0; k < 4; k++)

@@ -18,7 +18,7 @@ static void write_list(struct json_writer *w, const char *key, const struct cont
     json_close(w);
 }
 
-void handle_recognised_list(struct http_request *r)
+void handle_tracked_list(struct http_request *r)
 {
     struct api_objects *o = calloc(1, sizeof *o);
     struct err err = {0};

@@ -1,4 +1,4 @@
-#include "api/ctl/reconctl_things.h"
+#include "api/ctl/reconctl_boxes.h"
 #include "api/ctl/reconctl_link.h"
 
 #include "api/ctl/reconctl_text.h"
@@ -53,22 +53,22 @@ static bool find_place(struct rigid *T_ws, const struct json *submaps, int64_t s
     return false;
 }
 
-static int read_thing(struct reconctl_things *to, const struct json *one,
+static int box_read(struct reconctl_boxes *to, const struct json *one,
                       const struct json *submaps, struct err *err)
 {
-    struct reconctl_thing *t = &to->at[to->n];
+    struct reconctl_box *t = &to->at[to->n];
     char name[RECONCTL_SHOWN], class_name[RECONCTL_SHOWN];
     struct rigid T_ws, T_so;
     float pose[7], box[6];
 
     if (!read_list(pose, json_member(one, "pose"), 7) ||
         !read_list(box, json_member(one, "box"), 6) || pose_from_numbers(&T_so, pose, FAR_M, NULL))
-        return err_set(err, ERR_INPUT, "a thing has no pose and box as sessions tell them");
+        return err_set(err, ERR_INPUT, "an object has no pose and box as sessions tell them");
     if (strcmp(json_text(json_member(one, "state")), "lost") == 0 ||
         !find_place(&T_ws, submaps, json_i64(json_member(one, "submap"))))
         return 0;
-    if (to->n == RECONCTL_THINGS_MAX)
-        return err_set(err, ERR_LIMIT, "more than %d things", RECONCTL_THINGS_MAX);
+    if (to->n == RECONCTL_BOXES_MAX)
+        return err_set(err, ERR_LIMIT, "more than %d objects", RECONCTL_BOXES_MAX);
     t->T_wo = rigid_mul(&T_ws, &T_so);
     memcpy(t->box, box, sizeof t->box);
     reconctl_member(name, one, "object");
@@ -78,7 +78,7 @@ static int read_thing(struct reconctl_things *to, const struct json *one,
     return 0;
 }
 
-static int things_read(struct reconctl_things *to, const struct json *doc,
+static int boxes_read(struct reconctl_boxes *to, const struct json *doc,
                        const struct json *submaps, struct err *err)
 {
     const struct json *list = json_member(doc, "objects"), *one;
@@ -87,11 +87,11 @@ static int things_read(struct reconctl_things *to, const struct json *doc,
     if (json_kind(list) != JSON_KIND_LIST)
         return err_set(err, ERR_INPUT, "it has no list `objects`");
     for (size_t i = 0; rc == 0 && (one = json_item(list, i)); i++)
-        rc = read_thing(to, one, submaps, err);
+        rc = box_read(to, one, submaps, err);
     return rc;
 }
 
-static int load_file(struct reconctl_things *to, const char *path, struct err *err)
+static int load_file(struct reconctl_boxes *to, const char *path, struct err *err)
 {
     struct file_content file = {0};
     struct json *doc = NULL;
@@ -100,7 +100,7 @@ static int load_file(struct reconctl_things *to, const char *path, struct err *e
     if (rc == 0)
         rc = json_parse(&doc, (const char *)file.data, file.len, DEPTH_MAX, err);
     if (rc == 0)
-        rc = things_read(to, doc, NULL, err);
+        rc = boxes_read(to, doc, NULL, err);
     if (rc && err && !err->where[0])
         snprintf(err->where, sizeof err->where, "%s", path);
     json_free(&doc);
@@ -108,7 +108,7 @@ static int load_file(struct reconctl_things *to, const char *path, struct err *e
     return rc;
 }
 
-static int load_session(struct reconctl_things *to, const char *session,
+static int load_session(struct reconctl_boxes *to, const char *session,
                         const struct reconctl_common *common, struct err *err)
 {
     char id[CONTROL_ID_CAP], path[96];
@@ -128,23 +128,23 @@ static int load_session(struct reconctl_things *to, const char *session,
         rc = reconctl_get(link.client, path, &places, err);
     }
     if (rc == 0)
-        rc = things_read(to, doc, json_member(places, "submaps"), err);
+        rc = boxes_read(to, doc, json_member(places, "submaps"), err);
     json_free(&doc);
     json_free(&places);
     reconctl_link_close(&link);
     return rc;
 }
 
-int reconctl_things_load(struct reconctl_things *things, const char *from,
+int reconctl_boxes_load(struct reconctl_boxes *boxes, const char *from,
                          const struct reconctl_common *common, struct err *err)
 {
     FILE *f = fopen(from, "re");
 
-    things->n = 0;
+    boxes->n = 0;
     if (!f)
-        return load_session(things, from, common, err);
+        return load_session(boxes, from, common, err);
     fclose(f);
-    return load_file(things, from, err);
+    return load_file(boxes, from, err);
 }
 
 /* ------------------------------------------------------------------------- the picture */
@@ -161,7 +161,7 @@ static struct place project(const struct client_splat_view *view, struct vec3 p)
 
 /* Returns a corner of a box in camera axes; bit i of its number chooses lowest or highest along
  * axis i. */
-static struct vec3 box_corner(const struct client_splat_view *view, const struct reconctl_thing *t,
+static struct vec3 box_corner(const struct client_splat_view *view, const struct reconctl_box *t,
                               int number)
 {
     struct vec3 p = {t->box[number & 1][0], t->box[number >> 1 & 1][1], t->box[number >> 2 & 1][2]};
@@ -228,7 +228,7 @@ static void pixel_blend(uint8_t *pixel, const uint8_t colour[3], float share)
 
 /* The font has no capitals. */
 static void draw_name(uint8_t *rgb, const struct client_splat_view *view,
-                      const struct reconctl_thing *t)
+                      const struct reconctl_box *t)
 {
     struct vec3 p = box_corner(view, t, 7);
     char text[sizeof t->name];
@@ -251,25 +251,25 @@ static void draw_name(uint8_t *rgb, const struct client_splat_view *view,
     reconctl_text_draw(rgb, view->w, view->h, x + MARGIN, y + MARGIN, text);
 }
 
-int reconctl_things_draw(uint8_t *rgb, const struct client_splat_view *view,
-                         const struct reconctl_things *things, struct err *err)
+int reconctl_boxes_draw(uint8_t *rgb, const struct client_splat_view *view,
+                         const struct reconctl_boxes *boxes, struct err *err)
 {
     size_t pixels = (size_t)view->w * (size_t)view->h;
     float *share = calloc(pixels, sizeof *share);
 
     if (!share)
         return err_set(err, ERR_MEMORY, "no memory for boxes in a picture");
-    for (int i = 0; i < things->n; i++)
+    for (int i = 0; i < boxes->n; i++)
         for (int c = 0; c < 8; c++)
             for (int k = 1; k < 8; k <<= 1)
                 if (!(c & k))
-                    draw_line(share, view, box_corner(view, &things->at[i], c),
-                              box_corner(view, &things->at[i], c | k));
+                    draw_line(share, view, box_corner(view, &boxes->at[i], c),
+                              box_corner(view, &boxes->at[i], c | k));
     for (size_t i = 0; i < pixels; i++)
         if (share[i] > 0)
             pixel_blend(rgb + 3 * i, paint, share[i]);
-    for (int i = 0; i < things->n; i++)
-        draw_name(rgb, view, &things->at[i]);
+    for (int i = 0; i < boxes->n; i++)
+        draw_name(rgb, view, &boxes->at[i]);
     free(share);
     return 0;
 }
