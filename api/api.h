@@ -15,12 +15,6 @@
 #include "api/quota.h"
 #include "api/session_options.h"
 #include "proto/wire/control.h"
-#include "proto/wire/delta.h"
-#include "proto/err.h"
-#include "proto/wire/frame.h"
-#include "proto/types.h"
-
-#include <stdbool.h>
 
 #define API_ID_CAP 32 /* session id: 26 characters of base32, 130 random bits */
 #define API_TEXT_CAP 160

@@ -11,13 +11,8 @@
 #ifndef RECOND_API_SESSION_OPTIONS_H
 #define RECOND_API_SESSION_OPTIONS_H
 
-#include "proto/err.h"
 #include "proto/json.h"
 #include "proto/types.h"
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #define API_NAME_CAP 64
 #define SESSION_KEYFRAMES_MAX 9

@@ -10,11 +10,9 @@
 #define RECOND_API_TOKEN_H
 
 #include "api/quota.h"
-#include "proto/err.h"
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <time.h>
 
 #define TOKEN_CAP 24  /* a new token: 22 characters and NUL */

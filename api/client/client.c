@@ -2,13 +2,10 @@
 
 #include "api/client/client_retry.h"
 #include "proto/array.h"
-#include "proto/bytes.h"
-#include "proto/json.h"
 
 #include <curl/curl.h>
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

@@ -13,10 +13,7 @@
 
 #include "proto/cloud/cloud.h"
 #include "proto/wire/control.h"
-#include "proto/err.h"
-#include "proto/wire/frame.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 
 struct client;

@@ -20,8 +20,6 @@
 
 #include "proto/wire/frame.h"
 
-#include <stdbool.h>
-
 struct client_sequence;
 
 struct client_sequence_info {

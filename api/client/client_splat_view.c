@@ -3,8 +3,6 @@
 #include "proto/geom/robust.h"
 #include "proto/geom/tree.h"
 
-#include <math.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,3 @@
-#include "api/client/client.h"
 
 #include "api/client/client_retry.h"
 #include "api/client/client_talk.h"

@@ -3,12 +3,9 @@
 #include "api/client/client_reach.h"
 #include "api/client/client_retry.h"
 #include "proto/array.h"
-#include "proto/bytes.h"
 #include "proto/wire/refusal.h"
 #include "proto/wire/result.h"
 
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -18,7 +18,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* Bytes read from the socket at once; struct client_ws puts messages together. */
 #define CHUNK_BYTES 65536

@@ -9,11 +9,6 @@
 
 #include "api/ctl/reconctl_show.h"
 #include "api/ctl/reconctl_stop.h"
-#include "proto/err.h"
-#include "proto/json.h"
-
-#include <stdbool.h>
-#include <stdint.h>
 
 enum reconctl_exit {
     RECONCTL_OK = 0,

@@ -3,13 +3,11 @@
 #include "api/client/client_picture.h"
 #include "api/ctl/reconctl.h"
 #include "api/ctl/reconctl_mrgingham.h"
-#include "api/file.h"
 #include "proto/image/jpeg.h"
 #include "proto/image/png.h"
 
 #include <dirent.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,13 +1,10 @@
 #include "api/ctl/reconctl_boxes.h"
-#include "api/ctl/reconctl_link.h"
 
 #include "api/ctl/reconctl_text.h"
 #include "api/file.h"
 #include "proto/geom/pose.h"
 
 #include <ctype.h>
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,7 +3,6 @@
 #include "api/ctl/reconctl_args.h"
 #include "api/ctl/reconctl_boards.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,7 @@
 #include "api/ctl/reconctl_args.h"
 #include "api/ctl/reconctl_link.h"
 
-#include <math.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

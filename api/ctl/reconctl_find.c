@@ -1,6 +1,5 @@
 #include "api/ctl/reconctl_link.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define ID_CHARACTERS 26

@@ -7,7 +7,6 @@
 #include "api/client/client.h"
 #include "api/ctl/reconctl.h"
 #include "api/ctl/reconctl_server.h"
-#include "proto/json.h"
 
 struct reconctl_link {
     struct client *client;

@@ -9,7 +9,6 @@
 #include "api/ctl/reconctl_progress.h"
 #include "proto/wire/control.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 
 #define RECONCTL_METER_REASONS CONTROL_REASONS

@@ -5,8 +5,6 @@
 #include "api/file.h"
 #include "proto/base64.h"
 
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

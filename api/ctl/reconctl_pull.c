@@ -5,7 +5,6 @@
 
 #include "proto/cloud/ply.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

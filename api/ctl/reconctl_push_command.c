@@ -1,7 +1,6 @@
 #include "api/ctl/reconctl_push.h"
 #include "api/ctl/reconctl_link.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

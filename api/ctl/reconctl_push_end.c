@@ -3,7 +3,6 @@
 
 #include "proto/cloud/ply.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

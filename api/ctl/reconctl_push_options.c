@@ -1,9 +1,5 @@
 #include "api/ctl/reconctl_push.h"
 
-#include "proto/wire/codec.h"
-
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

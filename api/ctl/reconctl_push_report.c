@@ -1,7 +1,5 @@
 #include "api/ctl/reconctl_push.h"
 
-#include <stdio.h>
-
 void reconctl_push_view(const struct reconctl_push_watch *watch, uint64_t *points, double *bpp)
 {
     uint64_t bytes = 0, received = 0;

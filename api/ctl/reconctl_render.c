@@ -1,13 +1,10 @@
 #include "api/client/client_sequence.h"
-#include "api/client/client_splat.h"
 #include "api/ctl/reconctl_progress.h"
 #include "api/ctl/reconctl_render.h"
 #include "api/ctl/reconctl_boxes.h"
 #include "proto/cloud/ply.h"
 #include "proto/image/png.h"
 
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

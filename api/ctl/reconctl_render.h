@@ -6,7 +6,6 @@
 
 #include "api/client/client_splat.h"
 #include "api/ctl/reconctl_args.h"
-#include "proto/types.h"
 
 /*
  * reconctl_render_orient - how the camera is turned before yaw and pitch

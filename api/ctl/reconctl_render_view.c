@@ -2,7 +2,6 @@
 
 #include "api/client/client_sequence.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 

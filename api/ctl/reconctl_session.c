@@ -1,8 +1,6 @@
-#include "api/ctl/reconctl_progress.h"
 #include "api/ctl/reconctl_link.h"
 #include "api/ctl/reconctl_push.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,7 +2,6 @@
 #include "api/ctl/reconctl_args.h"
 #include "api/ctl/reconctl_link.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

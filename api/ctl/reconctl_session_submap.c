@@ -3,8 +3,6 @@
 #include "api/ctl/reconctl_link.h"
 
 #include <errno.h>
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -6,8 +6,6 @@
 #include "proto/cloud/ply.h"
 #include "proto/image/png.h"
 
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,10 +1,8 @@
-#include "api/client/client_splat.h"
 #include "api/ctl/reconctl_render.h"
 #include "api/ctl/reconctl_sheet.h"
 #include "api/ctl/reconctl_text.h"
 #include "proto/image/png.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

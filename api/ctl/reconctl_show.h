@@ -6,8 +6,6 @@
 
 #include "proto/json.h"
 
-#include <stdbool.h>
-
 /* Waits for ms. Returns false after reconctl_stopped(), or when the reader of standard output has
  * gone. */
 bool reconctl_wait_output(int ms);

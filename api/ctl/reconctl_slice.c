@@ -1,6 +1,5 @@
 #include "api/ctl/reconctl_render.h"
 
-#include <math.h>
 #include <string.h>
 
 #define WHITE 255

@@ -5,9 +5,6 @@
 #define RECOND_API_RECONCTL_SOURCE_H
 
 #include "api/client/client.h"
-#include "proto/wire/frame.h"
-
-#include <stdbool.h>
 
 #define RECONCTL_SOURCE_CAMERA 1u
 #define RECONCTL_SOURCE_SECOND 2u /* camera id of the second pictures of pairs */

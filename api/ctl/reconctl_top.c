@@ -3,7 +3,6 @@
 #include "api/ctl/reconctl_progress.h"
 
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

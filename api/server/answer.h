@@ -9,7 +9,6 @@
 #ifndef RECOND_API_ANSWER_H
 #define RECOND_API_ANSWER_H
 
-#include "api/api.h"
 #include "api/server/auth.h"
 #include "api/server/problem.h"
 

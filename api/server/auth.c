@@ -1,7 +1,6 @@
 #include "api/server/auth.h"
 
 #include "api/server/ticket.h"
-#include "api/token.h"
 #include "proto/lock.h"
 
 #include <stdatomic.h>
@@ -9,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <time.h>
 
 struct entry {
     uint8_t hash[TOKEN_HASH_BYTES];

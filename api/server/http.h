@@ -6,7 +6,6 @@
 #ifndef RECOND_API_HTTP_H
 #define RECOND_API_HTTP_H
 
-#include "api/api.h"
 #include "api/server/auth.h"
 
 /* requests of routes with a task that arrive, wait or run; as many large bodies are in memory */

@@ -1,12 +1,9 @@
 #include "api/server/pictures.h"
 
-#include "proto/bytes.h"
 #include "proto/image/png.h"
 #include "proto/lock.h"
 
 #include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -7,10 +7,7 @@
 #ifndef RECOND_API_PROBLEM_H
 #define RECOND_API_PROBLEM_H
 
-#include "proto/err.h"
 #include "proto/json.h"
-
-#include <stddef.h>
 
 #define PROBLEM_MAX 8192 /* bytes; a longer document leaves `errors` out */
 

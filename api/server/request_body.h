@@ -3,7 +3,6 @@
 #define RECOND_API_REQUEST_BODY_H
 
 #include "api/server/answer.h"
-#include "proto/json.h"
 
 /* Parses the body; *doc is NULL if there is none. Returns 0, or -1 after leaving a problem. */
 MUST_CHECK int request_body_parse(struct http_request *r, struct json **doc);

@@ -3,7 +3,6 @@
 #define RECOND_API_STREAM_URL_H
 
 #include "api/server/answer.h"
-#include "proto/json.h"
 
 #define STREAM_URL_CAP 256
 

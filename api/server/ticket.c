@@ -4,7 +4,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 struct row {
     uint8_t hash[TOKEN_HASH_BYTES];

@@ -13,12 +13,10 @@
 #include <gnutls/abstract.h>
 #include <gnutls/gnutls.h>
 #include <errno.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 
 #define CHAIN_MAX 8
 #define KEPT_S 600

@@ -2,7 +2,6 @@
 #ifndef RECOND_API_WS_H
 #define RECOND_API_WS_H
 
-#include "api/api.h"
 #include "api/server/auth.h"
 
 struct ws;

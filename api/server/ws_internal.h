@@ -6,8 +6,6 @@
 
 #include "api/server/ws.h"
 #include "api/server/ws_conn.h"
-#include "api/server/ws_peer.h"
-#include "api/server/ws_slots.h"
 
 #include <pthread.h>
 

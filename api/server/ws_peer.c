@@ -2,16 +2,13 @@
 
 #include "api/server/listen.h"
 #include "api/server/origin.h"
-#include "api/server/problem.h"
 #include "api/server/routes.h"
-#include "proto/json.h"
 #include "proto/wire/refusal.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <syslog.h>
-#include <time.h>
 
 /* RFC 6455, 7.4.1 */
 enum {

@@ -14,7 +14,6 @@
 #ifndef RECOND_API_WS_PEER_H
 #define RECOND_API_WS_PEER_H
 
-#include "api/api.h"
 #include "api/server/auth.h"
 
 #include <stdatomic.h>

@@ -19,8 +19,6 @@
 #include "proto/err.h"
 #include "proto/types.h"
 
-#include <stddef.h>
-
 #define CLOUD_SUBMAPS_MAX 256         /* submaps whose places a consumer is told */
 #define CLOUD_BLOCK_POINTS (1u << 20) /* points of one block, as many as one message carries */
 

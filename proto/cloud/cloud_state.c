@@ -8,7 +8,6 @@
  *     slots times: block + 1 u32, 0 = empty
  *     slots times: key u64 (of empty ones: 0)
  */
-#include "proto/bytes.h"
 #include "proto/cloud/cloud_internal.h"
 
 #include <string.h>

@@ -3,7 +3,6 @@
 #include "proto/array.h"
 #include "proto/cloud/ply.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

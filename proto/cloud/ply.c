@@ -1,6 +1,5 @@
 #include "proto/cloud/ply.h"
 
-#include "proto/bytes.h"
 #include "proto/geom/octa.h"
 
 #include <errno.h>

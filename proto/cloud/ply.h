@@ -12,7 +12,6 @@
 #define RECOND_PROTO_PLY_H
 
 #include "proto/cloud/cloud.h"
-#include "proto/types.h"
 
 #define PLY_POINT_BYTES 28
 #define PLY_HEADER_MAX 768

@@ -6,9 +6,6 @@
 #include "proto/cloud/ply_layout.h"
 
 #include <errno.h>
-#include <math.h>
-#include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -1,7 +1,5 @@
 #include "proto/geom/inertial.h"
 
-#include <math.h>
-
 #define QUARTER 0.70710678 /* cosine of half the largest rotation */
 
 void inertial_begin(struct inertial_turn *t, uint64_t from_ns, uint64_t to_ns)

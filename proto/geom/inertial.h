@@ -13,7 +13,6 @@
 #include "proto/types.h"
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #define INERTIAL_SPAN_NS 1000000000ll /* longest time between the moments */
 #define INERTIAL_GAP_NS 50000000ll    /* longest time without a sample */

@@ -3,8 +3,6 @@
 #include "proto/geom/pose.h"
 #include "proto/wire/frame.h"
 
-#include <math.h>
-
 static void get_rig(const struct json_at *at, struct rigid *T)
 {
     uint8_t bytes[POSE_BYTES];

@@ -1,7 +1,6 @@
 #include "proto/wire/control_answer.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 

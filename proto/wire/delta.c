@@ -1,8 +1,6 @@
 #include "proto/wire/delta.h"
 
 #include "proto/array.h"
-#include "proto/bytes.h"
-#include "proto/wire/codec.h"
 #include "proto/wire/planes.h"
 #include "proto/geom/pose.h"
 

@@ -1,10 +1,8 @@
 #include "proto/wire/depth.h"
 
 #include "proto/array.h"
-#include "proto/bytes.h"
 #include "proto/geom/pose.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 #define MM_PER_M 1000.0f

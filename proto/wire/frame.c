@@ -1,6 +1,5 @@
 #include "proto/wire/frame.h"
 
-#include "proto/bytes.h"
 #include "proto/geom/inertial.h"
 #include "proto/geom/pose.h"
 

@@ -24,9 +24,7 @@
 #ifndef RECOND_PROTO_FRAME_H
 #define RECOND_PROTO_FRAME_H
 
-#include "proto/err.h"
 #include "proto/geom/lens.h"
-#include "proto/types.h"
 
 #include <stdbool.h>
 
