@@ -49,14 +49,16 @@ struct reconctl_command {
     const char *name;     /* "push", "session list" */
     const char *operands; /* words; [WORD] may be left out; WORD... may be given several times */
     const char *summary;
+    int (*run)(void *arguments); /* returns enum reconctl_exit */
+    size_t size;                 /* size of the options' struct */
     const struct reconctl_option *options;
     size_t asked; /* offset of the struct session_options that its flags fill, or 0 */
-    size_t size;  /* size of the options' struct */
     void (*defaults)(void *arguments); /* sets defaults other than zero, or NULL */
-    int (*run)(void *arguments);       /* returns enum reconctl_exit */
 };
 
-/* Each command is defined in the file of its family. */
+/* Defines a command in the file of its family; the members follow in their order. */
+#define RECONCTL_COMMAND(id, ...) \
+    const struct reconctl_command reconctl_##id##_command = {__VA_ARGS__}
 extern const struct reconctl_command reconctl_push_command, reconctl_pull_command,
     reconctl_session_create_command, reconctl_session_list_command, reconctl_session_get_command,
     reconctl_session_close_command, reconctl_session_refine_command, reconctl_session_kick_command,

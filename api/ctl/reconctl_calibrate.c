@@ -332,12 +332,7 @@ static int run_calibrate(void *arguments)
     return rc ? reconctl_fail(&o->common, &err) : RECONCTL_OK;
 }
 
-const struct reconctl_command reconctl_calibrate_command = {
-    .name = "calibrate",
-    .operands = "FOLDER|CORNERS [SECOND]",
-    .summary =
-        "Find mirror cameras, and how they stand, from pictures of a chessboard or its corners",
-    .options = options,
-    .size = sizeof(struct calibrate_options),
-    .run = run_calibrate,
-};
+RECONCTL_COMMAND(
+    calibrate, "calibrate", "FOLDER|CORNERS [SECOND]",
+    "Find mirror cameras, and how they stand, from pictures of a chessboard or its corners",
+    run_calibrate, sizeof(struct calibrate_options), options);

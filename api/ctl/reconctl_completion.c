@@ -196,10 +196,5 @@ static int run_completion(void *arguments)
     return RECONCTL_OK;
 }
 
-const struct reconctl_command reconctl_completion_command = {
-    .name = "completion",
-    .operands = "bash|zsh|fish",
-    .summary = "Print a completion script for a shell",
-    .size = sizeof(struct reconctl_common),
-    .run = run_completion,
-};
+RECONCTL_COMMAND(completion, "completion", "bash|zsh|fish", "Print a completion script for a shell",
+                 run_completion, sizeof(struct reconctl_common));

@@ -201,10 +201,5 @@ out:
     return r.code;
 }
 
-const struct reconctl_command reconctl_doctor_command = {
-    .name = "doctor",
-    .operands = "",
-    .summary = "Check this machine, the server and the way between them",
-    .size = sizeof(struct reconctl_common),
-    .run = run_doctor,
-};
+RECONCTL_COMMAND(doctor, "doctor", "", "Check this machine, the server and the way between them",
+                 run_doctor, sizeof(struct reconctl_common));

@@ -444,39 +444,17 @@ static int run_rm(void *arguments)
     return code;
 }
 
-const struct reconctl_command reconctl_objects_add_command = {
-    .name = "objects add",
-    .operands = "NAME [FILE]...",
-    .summary =
-        "Enrol an object by depth pictures, a mesh (PLY, OBJ), or a part of a session's cloud",
-    .options = add_options,
-    .size = sizeof(struct arguments),
-    .defaults = objects_defaults,
-    .run = run_add,
-};
+RECONCTL_COMMAND(
+    objects_add, "objects add", "NAME [FILE]...",
+    "Enrol an object by depth pictures, a mesh (PLY, OBJ), or a part of a session's cloud", run_add,
+    sizeof(struct arguments), add_options, 0, objects_defaults);
 
-const struct reconctl_command reconctl_objects_list_command = {
-    .name = "objects list",
-    .operands = "",
-    .summary = "List the objects that a server recognises",
-    .size = sizeof(struct arguments),
-    .run = run_list,
-};
+RECONCTL_COMMAND(objects_list, "objects list", "", "List the objects that a server recognises",
+                 run_list, sizeof(struct arguments));
 
-const struct reconctl_command reconctl_objects_rm_command = {
-    .name = "objects rm",
-    .operands = "NAME",
-    .summary = "Delete an object",
-    .size = sizeof(struct arguments),
-    .run = run_rm,
-};
+RECONCTL_COMMAND(objects_rm, "objects rm", "NAME", "Delete an object", run_rm,
+                 sizeof(struct arguments));
 
-const struct reconctl_command reconctl_objects_match_command = {
-    .name = "objects match",
-    .operands = "FILE [NAME...]",
-    .summary = "Look for objects in a depth picture or a mesh, without a session",
-    .options = match_options,
-    .size = sizeof(struct arguments),
-    .defaults = objects_defaults,
-    .run = run_match,
-};
+RECONCTL_COMMAND(objects_match, "objects match", "FILE [NAME...]",
+                 "Look for objects in a depth picture or a mesh, without a session", run_match,
+                 sizeof(struct arguments), match_options, 0, objects_defaults);

@@ -336,12 +336,5 @@ out:
     return code;
 }
 
-const struct reconctl_command reconctl_pull_command = {
-    .name = "pull",
-    .operands = "SESSION",
-    .summary = "Receive a session's cloud as it grows",
-    .options = options,
-    .size = sizeof(struct pull_options),
-    .defaults = pull_defaults,
-    .run = run_pull,
-};
+RECONCTL_COMMAND(pull, "pull", "SESSION", "Receive a session's cloud as it grows", run_pull,
+                 sizeof(struct pull_options), options, 0, pull_defaults);

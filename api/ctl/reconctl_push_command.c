@@ -265,13 +265,6 @@ out:
     return code;
 }
 
-const struct reconctl_command reconctl_push_command = {
-    .name = "push",
-    .operands = "SOURCE",
-    .summary = "Send a folder, a video or a stream (-) to a new session and check its cloud",
-    .options = options,
-    .asked = AT(asked),
-    .size = sizeof(struct reconctl_push_options),
-    .defaults = push_defaults,
-    .run = run_push,
-};
+RECONCTL_COMMAND(push, "push", "SOURCE",
+                 "Send a folder, a video or a stream (-) to a new session and check its cloud",
+                 run_push, sizeof(struct reconctl_push_options), options, AT(asked), push_defaults);

@@ -301,12 +301,5 @@ static int run_render(void *arguments)
     return reconctl_stopped() ? RECONCTL_INTERRUPTED : RECONCTL_OK;
 }
 
-const struct reconctl_command reconctl_render_command = {
-    .name = "render",
-    .operands = "CLOUD.ply",
-    .summary = "Draw a cloud into a picture or a film",
-    .options = options,
-    .size = sizeof(struct render_options),
-    .defaults = render_defaults,
-    .run = run_render,
-};
+RECONCTL_COMMAND(render, "render", "CLOUD.ply", "Draw a cloud into a picture or a film", run_render,
+                 sizeof(struct render_options), options, 0, render_defaults);

@@ -99,10 +99,6 @@ out:
     return code;
 }
 
-const struct reconctl_command reconctl_session_refine_command = {
-    .name = "session refine",
-    .operands = "SESSION",
-    .summary = "Correct path and cloud of a closed session by the places that it saw again",
-    .size = sizeof(struct arguments),
-    .run = refine_run,
-};
+RECONCTL_COMMAND(session_refine, "session refine", "SESSION",
+                 "Correct path and cloud of a closed session by the places that it saw again",
+                 refine_run, sizeof(struct arguments));

@@ -147,11 +147,6 @@ static int run_submap(void *arguments)
     return rc ? reconctl_fail_server(&o->common, &err) : RECONCTL_OK;
 }
 
-const struct reconctl_command reconctl_session_submap_command = {
-    .name = "session submap",
-    .operands = "SESSION [N]",
-    .summary = "Show where a session's submaps lie, or place one",
-    .options = options,
-    .size = sizeof(struct arguments),
-    .run = run_submap,
-};
+RECONCTL_COMMAND(session_submap, "session submap", "SESSION [N]",
+                 "Show where a session's submaps lie, or place one", run_submap,
+                 sizeof(struct arguments), options);

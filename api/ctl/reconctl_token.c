@@ -362,27 +362,16 @@ static int run_revoke(void *arguments)
 /* ------------------------------------------------------------------------------- commands */
 
 const struct reconctl_command reconctl_token_new_command = {
-    .name = "token new",
-    .operands = "NAME",
-    .summary = "Make a token for a token file; it is shown once",
-    .options = new_options,
-    .size = sizeof(struct token_options),
-    .run = run_new,
-};
+    "token new",
+    "NAME",
+    "Make a token for a token file; it is shown once",
+    run_new,
+    sizeof(struct token_options),
+    new_options};
 
-const struct reconctl_command reconctl_token_list_command = {
-    .name = "token list",
-    .operands = "FILE",
-    .summary = "List the tokens of a file: names, scopes, expiry, quotas",
-    .size = sizeof(struct token_options),
-    .run = run_list,
-};
+RECONCTL_COMMAND(token_list, "token list", "FILE",
+                 "List the tokens of a file: names, scopes, expiry, quotas", run_list,
+                 sizeof(struct token_options));
 
-const struct reconctl_command reconctl_token_revoke_command = {
-    .name = "token revoke",
-    .operands = "NAME",
-    .summary = "Take a token out of a file",
-    .options = revoke_options,
-    .size = sizeof(struct token_options),
-    .run = run_revoke,
-};
+RECONCTL_COMMAND(token_revoke, "token revoke", "NAME", "Take a token out of a file", run_revoke,
+                 sizeof(struct token_options), revoke_options);

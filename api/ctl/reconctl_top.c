@@ -143,12 +143,5 @@ static int run_top(void *arguments)
     return rc ? reconctl_fail_server(&o->common, &err) : RECONCTL_OK;
 }
 
-const struct reconctl_command reconctl_top_command = {
-    .name = "top",
-    .operands = "",
-    .summary = "Watch the devices and sessions of a server",
-    .options = options,
-    .size = sizeof(struct top_options),
-    .defaults = top_defaults,
-    .run = run_top,
-};
+RECONCTL_COMMAND(top, "top", "", "Watch the devices and sessions of a server", run_top,
+                 sizeof(struct top_options), options, 0, top_defaults);
