@@ -65,7 +65,7 @@ static void check_plan(const struct views *a, const struct views *b)
     assert_int_equal(a->n_places, b->n_places);
     assert_memory_equal(a->strand, b->strand, sizeof a->strand);
     assert_memory_equal(a->length, b->length, sizeof a->length);
-    assert_true(a->plan.lie == b->plan.lie);
+    assert_true(a->plan.stretch == b->plan.stretch);
     assert_memory_equal(a->anchor, b->anchor, sizeof a->anchor);
     assert_memory_equal(&a->told, &b->told, sizeof a->told);
     assert_memory_equal(a->kept, b->kept, sizeof a->kept);
