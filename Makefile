@@ -88,7 +88,7 @@ GPU_CUDA   := $(if $(filter 1,$(CUDA)),$(CUDA_C) $(call rooms,gpu,*.cu))
 NO_CUDA    := gpu/base/backend_none.c gpu/recognise/recogniser_none.c
 GPU_SRC    := $(filter-out $(NO_CUDA) $(CUDA_C),$(call rooms,gpu,*.c)) $(or $(GPU_CUDA),$(NO_CUDA))
 # measures against truth are the client's: no socket, no daemon
-CLIENT_SRC := $(wildcard api/client/*.c api/eval/*.c) api/file.c
+CLIENT_SRC := $(wildcard api/client/*.c) api/file.c
 CTL_SRC    := $(wildcard api/ctl/*.c)
 API_SRC    := $(filter-out $(filter-out api/file.c,$(CLIENT_SRC)) $(CTL_SRC) $(if $(GNUTLS),api/server/tls_gnutls_none.c,api/server/tls_gnutls.c),$(call rooms,api,*.c))
 DAEMON_SRC := $(filter-out daemon/main.c,$(call rooms,daemon,*.c))
@@ -193,6 +193,10 @@ FORCE:
 # tests/support are linked where a test names them.
 TEST_SRC := $(wildcard tests/unit/*.c tests/twin/*.c tests/fault/*.c)
 TESTS    := $(patsubst %.c,$(O)/%,$(TEST_SRC))
+# twins that need no device of their own run on the host, where there is none: `check` takes one or the other
+HOST_TWINS := $(addprefix $(O)/emulate/,gpu_line gpu_stages gpu_state gpu_track gpu_views gpu_sensor gpu_recognise gpu_jpeg gpu_sessions gpu_depth gpu_panorama gpu_wait)
+NO_GPU   := $(and $(filter release debug,$(MODE)),$(if $(filter 1,$(CUDA)),$(if $(wildcard /dev/nvidia[0-9]* /dev/dxg),,1),1))
+RUN_TESTS := $(if $(NO_GPU),$(filter-out $(HOST_TWINS:$(O)/emulate/%=$(O)/tests/twin/%),$(TESTS)) $(HOST_TWINS),$(TESTS))
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 FUZZERS  := $(patsubst %.c,$(O)/%,$(FUZZ_SRC))
 BENCH    := $(patsubst %.c,$(O)/%,$(filter-out tests/bench/bench_cuda_%,$(wildcard tests/bench/bench_*.c)))
@@ -203,7 +207,7 @@ LIB_TEST := $(O)/libtest.a
 TEST_LIB_SRC := $(if $(filter 1,$(CUDA)),$(filter-out %_none.c,$(wildcard tests/support/*.c)) $(wildcard tests/support/*.cu),$(wildcard tests/support/*.c))
 $(LIB_BENCH): $(call objs,$(wildcard tests/bench/support_*.c) $(if $(filter 1,$(CUDA)),$(wildcard tests/bench/support_*.cu)))
 $(LIB_TEST): $(call objs,$(TEST_LIB_SRC))
-$(LIB_TEST) $(LIB_BENCH):
+$(LIB_TEST) $(LIB_BENCH) $(O)/emulate/libgpu.a:
 	@rm -f $@
 	@ar rcs $@ $^
 
@@ -247,15 +251,20 @@ FUZZ_FLAG = $(if $(filter fuzz,$(MODE)),-fsanitize=fuzzer)
 $(FUZZERS): $(O)/tests/fuzz/fuzz_%: $(O)/tests/fuzz/fuzz_%.c.o $(FUZZ_OBJ) $(LIB_TEST) $$(libs_$$(call test_word,$$*))
 	$(call run,LINK)$(CC) $(ALL_LDFLAGS) $(FUZZ_FLAG) -o $@ $^ $(sys_$(call test_word,$*)) -lcmocka
 
-tests: all $(TESTS) $(FUZZERS) $(O)/tests/bench/bench_client_load $(O)/tests/bench/places $(O)/tests/bench/boards $(O)/tests/bench/walk ## build every test program
+tests: all $(RUN_TESTS) $(FUZZERS) $(O)/tests/bench/bench_client_load $(O)/tests/bench/places $(O)/tests/bench/boards $(O)/tests/bench/walk ## build every test program
 check: ## run all tests (installs missing packages first)
 	@deploy/install-deps build check
 	@$(MAKE) --no-print-directory $(JOBS) tests
-	@O=$(O) MODE=$(MODE) tests/run $(TESTS) $(foreach f,$(FUZZERS),corpus:$(f)) $(E2E)
+	@O=$(O) MODE=$(MODE) tests/run $(RUN_TESTS) $(foreach f,$(FUZZERS),corpus:$(f)) $(E2E)
 check-full: tests ## all tests, with every case of the slow sweeps
-	@O=$(O) MODE=$(MODE) FULL=1 TEST_TIMEOUT=1800 tests/run $(TESTS) $(foreach f,$(FUZZERS),corpus:$(f)) $(E2E)
-check-unit: tests ## run the tests that need no daemon
-	@O=$(O) MODE=$(MODE) tests/run $(TESTS) $(foreach f,$(FUZZERS),corpus:$(f))
+	@O=$(O) MODE=$(MODE) FULL=1 TEST_TIMEOUT=1800 tests/run $(RUN_TESTS) $(foreach f,$(FUZZERS),corpus:$(f)) $(E2E)
+check-unit: $(RUN_TESTS) $(FUZZERS) ## run the tests that need no daemon
+	@O=$(O) MODE=$(MODE) tests/run $(RUN_TESTS) $(foreach f,$(FUZZERS),corpus:$(f))
+# what reads bytes from outside or from disk, what allocates until it fails, and where threads hold two locks (proto/lock.h)
+HOSTILE = $(filter $(addprefix $(O)/tests/unit/,proto_% api_% client_% daemon_journal% daemon_checkpoint% daemon_store% \
+          daemon_core% daemon_mirror% daemon_outbox% daemon_turn% daemon_later% gpu_slab) $(O)/tests/fault/%,$(TESTS))
+check-hostile: $(HOSTILE) $(FUZZERS) ## run the tests of proto, api and disk, and the fuzz corpora (MODE=asan)
+	@O=$(O) MODE=$(MODE) tests/run $(HOSTILE) $(foreach f,$(FUZZERS),corpus:$(f))
 fuzz: $(FUZZERS) ## MODE=fuzz: run every fuzz target for SECONDS=30
 	@O=$(O) tests/fuzz/run $(or $(SECONDS),30) $(FUZZERS)
 coverage: ## line coverage of the parsers of what comes from outside; fails below 90 %
@@ -288,9 +297,9 @@ quality-gate: all $(O)/tests/bench/places ## the clip and a drawn room against c
 pages: ## write anew what docs/*.md and README.md say of tests/bench/*.tsv and of api/openapi.yaml
 	@$(PYTHON) tests/bench/pages.py
 	@$(PYTHON) api/openapi_page.py api/openapi.yaml docs/API.md
-# the Point Cloud Library answers the same questions as `reconctl eval cloud`: tests/e2e/61-eval-cloud compares them
+# the Point Cloud Library answers the same questions as `recond-eval cloud`: tests/e2e/61-eval-cloud compares them
 PCL_FLAGS ?= $(shell pkg-config --cflags --libs pcl_registration pcl_search pcl_kdtree pcl_common eigen3 2>/dev/null)
-peer-cloud: $(O)/tests/bench/peer_pcl ## where Debian's libpcl-dev is: a second opinion for eval cloud
+peer-cloud: $(O)/tests/bench/peer_pcl ## where Debian's libpcl-dev is: a second opinion for recond-eval cloud
 $(O)/tests/bench/peer_pcl: tests/bench/peer_pcl.cpp
 	@mkdir -p $(@D)
 	@test -n '$(PCL_FLAGS)' || { echo 'pcl_registration not found: install libpcl-dev' >&2; exit 1; }
@@ -324,17 +333,15 @@ bench-gpu: ## on a GPU host: our kernels beside their peers and the card's limit
 	@$(MAKE) --no-print-directory card PART="benches peers"
 check-gpu: $(filter $(O)/tests/twin/%,$(TESTS)) ## on a GPU host: the twin tests alone; TOOL="compute-sanitizer ..." before each
 	@O=$(O) MODE=$(MODE) tests/run $(filter $(O)/tests/twin/%,$(TESTS))
-# CUDA's fusion on the host (tests/emulate/cuda_runtime.h); in a build without CUDA, whose twins it then stands beside
-EMULATED     := $(filter-out gpu/net/net_cuda% gpu/base/fault_cuda%,$(call rooms,gpu,*.cu)) $(wildcard gpu/base/memory_cuda.c) tests/support/fusion_cuda.cu tests/support/views_rig_cuda.cu tests/support/track_rig_cuda.cu tests/support/recognise_rig_cuda.cu tests/support/jpeg_rig_cuda.cu gpu/views/views_cuda.c gpu/track/track_cuda.c gpu/recognise/recognise_cuda.c gpu/recognise/recogniser_cuda.c
-EMULATED_OBJ := $(patsubst %,$(O)/emulate/%.o,$(EMULATED) tests/emulate/emulate.cc tests/emulate/emulate_graph.cc)
-# the whole back end but its networks, which takes the place of the library's "none"
-EMULATED_OPS := $(patsubst %,$(O)/emulate/%.o,gpu/base/backend_cuda.c gpu/base/wait_cuda.c gpu/base/graph_cuda.c gpu/base/line_cuda.c gpu/base/nvml_cuda.c $(wildcard gpu/*/line_*_cuda.c) tests/emulate/emulate_none.c)
-EMULATED_RUN := $(addprefix $(O)/emulate/,gpu_line gpu_stages gpu_state gpu_track gpu_views gpu_sensor gpu_recognise gpu_jpeg)
+# CUDA's kernels on the host (tests/emulate/cuda_runtime.h), beside the library without CUDA
+EMULATED     := $(filter-out gpu/net/net_cuda% gpu/base/fault_cuda%,$(call rooms,gpu,*.cu)) $(filter-out %/net_case_cuda.cu %/watch_cuda.cu,$(wildcard tests/support/*.cu)) \
+                tests/emulate/emulate.cc tests/emulate/emulate_graph.cc tests/emulate/emulate_none.c $(wildcard gpu/*/line_*_cuda.c) \
+                gpu/views/views_cuda.c gpu/track/track_cuda.c gpu/recognise/recognise_cuda.c gpu/recognise/recogniser_cuda.c \
+                $(addprefix gpu/base/,memory_cuda.c backend_cuda.c wait_cuda.c graph_cuda.c line_cuda.c nvml_cuda.c)
+LIB_HOST     := $(if $(filter 1,$(CUDA)),$(O)/emulate/libgpu.a,$(LIB_GPU))
 EMULATE_CXX   = g++ -std=c++17 -O2 -g -Wall -Wextra -Wno-unused-function -Wno-unknown-pragmas -fno-strict-aliasing -ffp-contract=off -Itests/emulate -I. -MMD -MP
-check-emulated: ## the twin tests of fusion where there is no GPU: kernels run on the host
-	@$(MAKE) --no-print-directory $(JOBS) CUDA=0 run-emulated
-run-emulated: $(EMULATED_RUN) $(O)/emulate/gpu_sessions $(O)/emulate/gpu_depth $(O)/emulate/gpu_panorama $(O)/emulate/gpu_wait
-	@O=$(O) MODE=$(MODE) TEST_TIMEOUT=900 tests/run $^
+check-emulated: $(HOST_TWINS) ## the twin tests where there is no GPU: kernels run on the host
+	@O=$(O) MODE=$(MODE) tests/run $^
 $(O)/emulate/%.cu.o: %.cu
 	@mkdir -p $(@D)
 	$(call run,CXX)$(EMULATE_CXX) -DEMULATE_FILE=$(*F) -x c++ -c -o $@ $<
@@ -344,12 +351,11 @@ $(O)/emulate/%.cc.o: %.cc
 $(O)/emulate/%.c.o: %.c
 	@mkdir -p $(@D)
 	$(call run,CC)$(CC) -Itests/emulate $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
-$(EMULATED_RUN): $(O)/emulate/%: $(O)/tests/twin/%.c.o $(EMULATED_OBJ) $(LIB_TEST) $(libs_gpu)
-	$(call run,LINK)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(sys_gpu) -lcmocka -lstdc++
-$(O)/emulate/gpu_sessions $(O)/emulate/gpu_depth $(O)/emulate/gpu_panorama: $(O)/emulate/%: $(O)/tests/twin/%.c.o $(EMULATED_OPS) $(EMULATED_OBJ) $(LIB_TEST) $(libs_gpu)
-	$(call run,LINK)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(sys_gpu) -lcmocka -lstdc++
-$(O)/emulate/gpu_wait: $(O)/emulate/%: $(O)/emulate/tests/emulate/%.c.o $(EMULATED_OPS) $(EMULATED_OBJ) $(LIB_TEST) $(libs_gpu)
-	$(call run,LINK)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(sys_gpu) -lcmocka -lstdc++
+$(O)/emulate/libgpu.a: $(call objs,$(filter-out $(GPU_CUDA),$(GPU_SRC)) $(NO_CUDA)) $(O)/gen/onnx/onnx.pb-c.c.o
+$(O)/emulate/gpu_wait: $(O)/emulate/tests/emulate/gpu_wait.c.o
+$(filter-out %/gpu_wait,$(HOST_TWINS)): $(O)/emulate/%: $(O)/tests/twin/%.c.o
+$(HOST_TWINS): $(patsubst %,$(O)/emulate/%.o,$(EMULATED)) $(LIB_TEST) $(LIB_HOST) $(LIB_PROTO)
+	$(call run,LINK)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(sys_gpu) -lcmocka -lstdc++
 lint: ## include arrows, symbol stems, headers, lengths, formatting
 	@deploy/install-deps build check lint
 	@$(MAKE) --no-print-directory $(JOBS) objects
@@ -381,7 +387,7 @@ help: ## this list
 clean: ## remove what was built
 	rm -rf $(B)
 
-.PHONY: all objects peer-omnidir peer-ceres peer-cloud tests check check-full check-unit check-gpu check-emulated run-emulated fuzz coverage measure-coverage bench benches bench-bounds bench-overload bench-rate64 bench-gpu card card-accept quality quality-gate pages bench-latency bench-scale soak soak-crash lint format demo install uninstall info help clean
+.PHONY: all objects peer-omnidir peer-ceres peer-cloud tests check check-full check-unit check-hostile check-gpu check-emulated fuzz coverage measure-coverage bench benches bench-bounds bench-overload bench-rate64 bench-gpu card card-accept quality quality-gate pages bench-latency bench-scale soak soak-crash lint format demo install uninstall info help clean
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := all
 -include $(shell find $(O) -name '*.d' 2>/dev/null)

@@ -11,16 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void widen(float box[2][3], const struct vec3 *p)
-{
-    const float at[3] = {p->x, p->y, p->z};
-
-    for (int k = 0; k < 3; k++) {
-        box[0][k] = at[k] < box[0][k] ? at[k] : box[0][k];
-        box[1][k] = at[k] > box[1][k] ? at[k] : box[1][k];
-    }
-}
-
 static void tell(struct api_object *to, const struct enrolled *e)
 {
     const struct object *o = &e->object;
@@ -32,12 +22,7 @@ static void tell(struct api_object *to, const struct enrolled *e)
                               .bytes = e->bytes};
     memcpy(to->name, o->name, sizeof(to->name));
     memcpy(to->class_name, e->class_name, sizeof(to->class_name));
-    for (int k = 0; k < 3 && o->n_points; k++) {
-        to->box[0][k] = INFINITY;
-        to->box[1][k] = -INFINITY;
-    }
-    for (size_t i = 0; i < o->n_points; i++)
-        widen(to->box, &o->point[i].p);
+    object_box((float *)to->box, o);
 }
 
 /* A taken name is told before anything is computed, and once more by objects_add(). */

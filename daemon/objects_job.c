@@ -168,11 +168,8 @@ static void note(struct search *s, const struct hypothesis *h)
 {
     int i = 0;
 
-    while (i < s->n &&
-           (s->found[i].object != h->object ||
-            vec3_norm2(vec3_make(s->found[i].T_co.t[0] - h->T_co.t[0],
-                                 s->found[i].T_co.t[1] - h->T_co.t[1],
-                                 s->found[i].T_co.t[2] - h->T_co.t[2])) > SAME_M * SAME_M))
+    while (i < s->n && (s->found[i].object != h->object ||
+                        pose_distance2(&s->found[i].T_co, &h->T_co) > SAME_M * SAME_M))
         i++;
     if (i == API_MATCHES_MAX || (i < s->n && worth(&s->found[i]) >= worth(h)))
         return;

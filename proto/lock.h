@@ -2,13 +2,13 @@
  * lock.h - a mutex with a name, and which lock may be taken under which
  *
  * LOCKS is the whole order: each lock beside the one lock that a thread may hold when it takes it.
- * NONE: the thread holds no lock. A pair that is not in the table is never nested, so no two threads
- * can wait for each other; docs/ARCHITECTURE.md says what each lock guards.
+ * NONE: the thread holds no lock. A pair that is not in the table is never nested, so no two
+ * threads can wait for each other; docs/ARCHITECTURE.md says what each lock guards.
  *
  * In checked builds (checked.h) each thread remembers which locks it holds, and one that takes a
- * lock in another order is a mistake that is told with both names: the first time it does so, whether
- * or not another thread is there to make it a deadlock. Elsewhere a lock is a pthread mutex and
- * nothing else.
+ * lock in another order is a mistake that is told with both names: the first time it does so,
+ * whether or not another thread is there to make it a deadlock. Elsewhere a lock is a pthread mutex
+ * and nothing else.
  */
 #ifndef RECOND_PROTO_LOCK_H
 #define RECOND_PROTO_LOCK_H

@@ -171,16 +171,10 @@ static int option_set(const struct reconctl_option *o, void *arguments, const ch
         return set_size(o, to, text, err);
     case RECONCTL_TEXT:
     case RECONCTL_OUTPUT:
-    case RECONCTL_SVG:
         if (o->kind != RECONCTL_TEXT && reconctl_is_output(text))
             return err_set(err, ERR_INPUT, "--%s names a file; " RECONCTL_NO_OUTPUT, o->name);
         if (!*text)
             return err_set(err, ERR_INPUT, "--%s takes a value that is not empty", o->name);
-        if (o->kind == RECONCTL_SVG &&
-            (strlen(text) < 4 || strcmp(text + strlen(text) - 4, ".svg")))
-            return err_set(err, ERR_INPUT,
-                           "--%s draws a diagram as SVG: its name ends in .svg, unlike '%.60s'",
-                           o->name, text);
         *(const char **)to = text;
         return o->kind == RECONCTL_TEXT ? 0 : file_try(text, err);
     case RECONCTL_LIST:

@@ -25,7 +25,6 @@ enum reconctl_kind {
     RECONCTL_REAL,   /* double in [min, max] */
     RECONCTL_TEXT,   /* const char * */
     RECONCTL_OUTPUT, /* const char *, a file to be written, which is tried at once */
-    RECONCTL_SVG,    /* the same, a diagram */
     RECONCTL_LIST,   /* struct reconctl_list of KEY=VALUE: may be given several times */
     RECONCTL_SIZE,   /* struct reconctl_size: WxH */
     RECONCTL_ROW     /* field of struct session_options, as its row says */
@@ -66,8 +65,7 @@ extern const struct reconctl_command reconctl_push_command, reconctl_pull_comman
     reconctl_objects_list_command, reconctl_objects_rm_command, reconctl_objects_match_command,
     reconctl_render_command, reconctl_top_command, reconctl_doctor_command,
     reconctl_token_new_command, reconctl_token_list_command, reconctl_token_revoke_command,
-    reconctl_eval_depth_command, reconctl_eval_trajectory_command, reconctl_eval_cloud_command,
-    reconctl_eval_scene_command, reconctl_calibrate_command, reconctl_completion_command;
+    reconctl_calibrate_command, reconctl_completion_command;
 
 /*
  * reconctl_args_parse - options and operands of one command

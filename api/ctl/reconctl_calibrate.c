@@ -1,13 +1,14 @@
 /* `reconctl calibrate`: pictures of a board, or its corners, become cameras, as a sequence.json
  * declares them. */
+#include "api/ctl/reconctl_args.h"
 #include "api/ctl/reconctl_boards.h"
-#include "api/ctl/reconctl_eval.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define LINE_BYTES 256
 #define JSON_BYTES (1 << 20) /* most of it for names of pictures */
@@ -104,6 +105,31 @@ static void put_blamed(struct err *err, const struct reconctl_boards *b,
     }
 }
 
+/* Writes text and a newline beside the file and renames it; does nothing where path is NULL. */
+static int report_write(const char *path, const char *text, struct err *err)
+{
+    char part[4096];
+    FILE *out;
+    int rc = 0;
+
+    if (!path)
+        return 0;
+    if (snprintf(part, sizeof part, "%s.part", path) >= (int)sizeof part)
+        return err_set(err, ERR_INPUT, "file name is too long");
+    out = fopen(part, "w");
+    if (!out)
+        return err_at(err, ERR_NOT_FOUND, part, "cannot be written: %m");
+    if (fputs(text, out) < 0 || fputc('\n', out) == EOF)
+        rc = err_at(err, ERR_NOT_FOUND, part, "cannot be written: %m");
+    if (fclose(out) != 0 && rc == 0)
+        rc = err_at(err, ERR_NOT_FOUND, part, "cannot be written: %m");
+    if (rc == 0 && rename(part, path) != 0)
+        rc = err_at(err, ERR_NOT_FOUND, path, "cannot be written: %m");
+    if (rc)
+        unlink(part);
+    return rc;
+}
+
 static int write_corners(const char *path, const struct reconctl_boards *b, struct err *err)
 {
     size_t cap = 64 + b->n * 96, at;
@@ -119,7 +145,7 @@ static int write_corners(const char *path, const struct reconctl_boards *b, stru
         at += (size_t)snprintf(text + at, cap - at, "\n%d %d %.9g %.9g %.9g %.9g", c->picture,
                                c->camera, c->x_m, c->y_m, c->u, c->v);
     }
-    rc = reconctl_eval_write(path, text, err);
+    rc = report_write(path, text, err);
     free(text);
     return rc;
 }
@@ -164,18 +190,18 @@ static void put_camera(struct json_writer *w, const struct reconctl_boards *b,
     json_put_text(w, "model", "unified");
     json_put_i64(w, "width", b->size_px[e][0]);
     json_put_i64(w, "height", b->size_px[e][1]);
-    reconctl_eval_put(w, "fx", p[CALIBRATE_FX]);
-    reconctl_eval_put(w, "fy", p[CALIBRATE_FY]);
-    reconctl_eval_put(w, "cx", p[CALIBRATE_CX]);
-    reconctl_eval_put(w, "cy", p[CALIBRATE_CY]);
+    json_put_f32(w, "fx", (float)p[CALIBRATE_FX]);
+    json_put_f32(w, "fy", (float)p[CALIBRATE_FY]);
+    json_put_f32(w, "cx", (float)p[CALIBRATE_CX]);
+    json_put_f32(w, "cy", (float)p[CALIBRATE_CY]);
     json_open_list(w, "distortion");
-    reconctl_eval_put(w, NULL, p[CALIBRATE_XI]);
+    json_put_f32(w, NULL, (float)p[CALIBRATE_XI]);
     for (int k = CALIBRATE_K1; k <= CALIBRATE_P2; k++)
-        reconctl_eval_put(w, NULL, p[k]);
+        json_put_f32(w, NULL, (float)p[k]);
     json_close(w);
     json_open_list(w, "rms_px");
     for (int k = 0; k < r->n_pictures; k++)
-        reconctl_eval_put(w, NULL, r->rms_px[e][k]);
+        json_put_f32(w, NULL, (float)r->rms_px[e][k]);
     json_close(w);
     if (!b->n_names)
         return;
@@ -194,7 +220,7 @@ static size_t as_json(char *buf, size_t cap, const struct reconctl_boards *b,
 
     json_open_map(&w, NULL);
     json_put_text(&w, "type", "calibration");
-    reconctl_eval_put(&w, "all_px", r->all_px);
+    json_put_f32(&w, "all_px", (float)r->all_px);
     if (b->n_names) {
         json_open_list(&w, "pictures");
         for (int k = 0; k < r->n_pictures; k++)
@@ -206,7 +232,7 @@ static size_t as_json(char *buf, size_t cap, const struct reconctl_boards *b,
         second_of(second, &r->T_21);
         json_open_list(&w, "second");
         for (int i = 0; i < 7; i++)
-            reconctl_eval_put(&w, NULL, second[i]);
+            json_put_f32(&w, NULL, (float)second[i]);
         json_close(&w);
         json_open_map(&w, "second_camera");
         put_camera(&w, b, r, 1);
@@ -247,7 +273,7 @@ static int calibration_show(const struct calibrate_options *o, const struct reco
     if (!line || !as_json(line, JSON_BYTES, b, r))
         rc = err_set(err, ERR_MEMORY, "no memory for the report");
     if (rc == 0)
-        rc = reconctl_eval_write(o->json_file, line, err);
+        rc = report_write(o->json_file, line, err);
     if (rc == 0 && o->corners_file)
         rc = write_corners(o->corners_file, b, err);
     if (rc == 0 && reconctl_json(&o->common))

@@ -13,7 +13,6 @@ static const struct {
     {"session", "Sessions of a server"},
     {"objects", "What a server recognises"},
     {"token", "Tokens of a token file"},
-    {"eval", "Measures against the truth"},
 };
 
 static size_t first_length(int i)
@@ -145,6 +144,10 @@ int reconctl_help_unknown(int n, char **word)
 
     if (n == 0 || (n == 1 && family)) {
         usage(stderr, n ? word[0] : "");
+        return RECONCTL_USAGE;
+    }
+    if (strcmp(word[0], "eval") == 0) {
+        fprintf(stderr, "reconctl: eval has moved to recond-eval(1)\n");
         return RECONCTL_USAGE;
     }
     guess(found, n, word);

@@ -11,7 +11,7 @@ struct arguments {
     struct reconctl_list option;
     struct session_options asked; /* its name alone */
     const char *output;
-    bool unplaced;
+    bool unplaced, trajectory;
 };
 
 #define AT(field) offsetof(struct arguments, field)
@@ -29,6 +29,8 @@ static const struct reconctl_option export_options[] = {
      "File to write, or - (default: SESSION.ply)"},
     {"unplaced", 0, NULL, RECONCTL_FLAG, AT(unplaced), 0, 0,
      "Write submaps without a place too, as they lie in themselves"},
+    {"trajectory", 0, NULL, RECONCTL_FLAG, AT(trajectory), 0, 0,
+     "The camera's path in the TUM format instead of the cloud (default: SESSION.txt)"},
     {0},
 };
 /* clang-format on */
@@ -254,14 +256,14 @@ static int run_export(void *arguments)
     struct reconctl_link link;
     struct err err;
     char path[96], own[96], id[CONTROL_ID_CAP];
-    const char *file = o->output ? o->output : own;
+    const char *file = o->output ? o->output : own, *what = o->trajectory ? "trajectory" : "cloud";
     int rc;
 
     if (reconctl_link_open(&link, &o->common, false, &err))
         return reconctl_fail(&o->common, &err);
     rc = reconctl_find_session(id, link.client, o->common.operands[0], &err);
-    snprintf(path, sizeof path, "/v1/sessions/%s/cloud%s", id, o->unplaced ? "?unplaced=1" : "");
-    snprintf(own, sizeof own, "%s.ply", id);
+    snprintf(path, sizeof path, "/v1/sessions/%s/%s%s", id, what, o->unplaced ? "?unplaced=1" : "");
+    snprintf(own, sizeof own, "%s.%s", id, o->trajectory ? "txt" : "ply");
     client_on_bytes(link.client, on_bytes, &progress);
     if (rc == 0 && reconctl_is_output(file))
         rc = client_download_to(link.client, path, stdout, &err);
@@ -272,7 +274,7 @@ static int run_export(void *arguments)
     if (rc)
         return reconctl_fail_server(&o->common, &err);
     if (!reconctl_is_output(file))
-        reconctl_print_file(&o->common, "cloud", file);
+        reconctl_print_file(&o->common, what, file);
     return RECONCTL_OK;
 }
 

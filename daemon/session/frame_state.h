@@ -51,14 +51,21 @@
     X(UNFINISHED) /* its result had no room for all: it goes to the device once more */ \
     X(ENDING)     /* it is not used, and that is on its way to the disk */
 
-/* ROUND: a closing round begins (daemon/work/closing.h), which is no frame. DISPLACE: the frame makes
- * room for another one in its slot. */
-#define FRAME_EVENTS_OF(X)                                                                      \
-    X(COME)                                                                                     \
-    X(COPIED)                                                                                   \
-    X(STORED)                                                                                   \
-    X(DECODE) X(DECODED) X(TAKE) X(HOLD) X(SUBMIT) X(COMPUTED) X(CONTINUE) X(ROUND) X(DISPLACE) \
-        X(REFUSE) X(END)
+#define FRAME_EVENTS_OF(X)                                                              \
+    X(COME) /* a client or the journal brings it */                                     \
+    X(COPIED)                                                                           \
+    X(STORED)                                                                           \
+    X(DECODE)                                                                           \
+    X(DECODED)                                                                          \
+    X(TAKE)                                                                             \
+    X(HOLD)                                                                             \
+    X(SUBMIT)                                                                           \
+    X(COMPUTED)                                                                         \
+    X(CONTINUE)                                                                         \
+    X(ROUND)    /* a closing round begins (daemon/work/closing.h), which is no frame */ \
+    X(DISPLACE) /* the frame makes room for another one in its slot */                  \
+    X(REFUSE)   /* its end has to be stored */                                          \
+    X(END)
 
 #define FRAME_STATE(name) FRAME_STATE_##name,
 #define FRAME_EVENT(name) FRAME_EVENT_##name,

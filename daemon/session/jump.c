@@ -1,17 +1,9 @@
 #include "daemon/session/jump.h"
 
 #include "proto/bytes.h"
+#include "proto/geom/pose.h"
 
 #include <math.h>
-
-static float angle(const struct rigid *a, const struct rigid *b)
-{
-    float trace = 0;
-
-    for (int i = 0; i < 9; i++)
-        trace += a->r[i] * b->r[i];
-    return acosf(fmaxf(-1, fminf(1, 0.5f * (trace - 1))));
-}
 
 bool jump_note(struct jump *j, const struct rigid *T_wc, uint64_t t_ns)
 {
@@ -24,7 +16,7 @@ bool jump_note(struct jump *j, const struct rigid *T_wc, uint64_t t_ns)
     }
     if (t_ns <= j->t_ns)
         return false;
-    turned = angle(&j->last, T_wc);
+    turned = pose_angle(&j->last, T_wc);
     reach = JUMP_LEAST_M + 0.5f * JUMP_ACCELERATION * dt * dt;
     for (int i = 0; i < 3; i++) {
         float step = T_wc->t[i] - j->last.t[i], off = step - j->v[i] * dt;

@@ -24,7 +24,7 @@ struct outbox {
     /* A result went, so a block that waits is next: to a client that reads more slowly than results
      * come the cloud would never go. */
     bool after_result;
-    bool after_news; /* corrected poses or things went out, a block is next */
+    bool after_news; /* corrected poses or objects went out, a block is next */
     char text[CONTROL_TEXT_MAX];
 
     /* under lock */
@@ -419,7 +419,7 @@ static bool take_block(struct outbox *o, const uint8_t **msg, size_t *len, struc
     }
 }
 
-/* Poses that were corrected, then things that were recognised. */
+/* Poses that were corrected, then tracked objects. */
 static bool take_news(struct outbox *o, struct control_message *m)
 {
     struct corrections part;

@@ -60,8 +60,8 @@ bool outbox_mark(struct outbox *o, const uint32_t *blocks, uint32_t n, uint64_t 
 /* A submap is there, or lies elsewhere now. To be called before its first block is marked. */
 void outbox_place(struct outbox *o, const struct places *places, uint32_t submap);
 
-/* Things that were recognised, of which those of the mask are news, in their newest state; all
- * [TRACKED_OBJECTS_MAX]. While pictures are looked at, `ended` and `closed` wait. */
+/* Tracked objects, of which those of the mask are news, in their newest state; all
+ * [TRACKED_OBJECTS_MAX]. While pictures are searched, `ended` and `closed` wait. */
 void outbox_objects(struct outbox *o, const struct control_object *all, uint64_t mask,
                     uint32_t searching);
 

@@ -1,11 +1,11 @@
 /*
  * queue.h - the frames of one session between its client and the device
  *
- * frame_state.h has the states that a frame's slot goes through. All slots are made with the session. What is behind a
- * frame's header is copied once, into its slot. The lowest free slot
- * is taken first and pages of a slot that was never used are never touched, so a small or calm
- * session costs little. Pictures are decoded at most QUEUE_AHEAD frames before the device needs
- * them, so a frame that will be dropped is seldom decoded.
+ * frame_state.h has the states that a frame's slot goes through. All slots are made with the
+ * session. What is behind a frame's header is copied once, into its slot. The lowest free slot is
+ * taken first and pages of a slot that was never used are never touched, so a small or calm session
+ * costs little. Pictures are decoded at most QUEUE_AHEAD frames before the device needs them, so a
+ * frame that will be dropped is seldom decoded.
  * Sources: the slots are shared out among those that feed: a source may have more than its share
  *          only while QUEUE_RESERVE slots stay free for each other one (counting what that one
  *          has). So one that sends too much loses its own frames, and one that has its share or

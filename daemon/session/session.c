@@ -55,7 +55,7 @@ int session_new(struct session **session, const struct session_setup *setup, str
     if (rc == 0)
         rc = sources_new(&s->sources, err);
     if (rc == 0 && setup->options.objects[0] && !(s->tracked = calloc(1, sizeof(*s->tracked))))
-        rc = err_set(err, ERR_MEMORY, "no memory for what a session recognises");
+        rc = err_set(err, ERR_MEMORY, "no memory for the objects of a session");
     if (rc == 0 && setup->kind->has_one_world)
         sources_limit_worlds(s->sources, 1);
     if (rc) {

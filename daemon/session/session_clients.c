@@ -20,7 +20,7 @@ static int is_back(const struct session *s, struct err *err)
                : 0;
 }
 
-/* Under the lock. It is told of all submaps and recognised things that are there; of later ones as
+/* Under the lock. It is told of all submaps and tracked objects that are there; of later ones as
  * they come. */
 static void add_client(struct session *s, struct session_client *c)
 {

@@ -83,13 +83,13 @@ uint32_t session_connected(const struct session *s);
 void session_update_state(struct session *s);
 /* Of so many frames a second those of one of the clients that send. */
 float session_share(const struct session *s, double rate);
-/* The client is told how a frame ended, with the pose in its own convention, and what changed of its
- * rate and quality. */
+/* The client is told how a frame ended, with the pose in its own convention, and what changed of
+ * its rate and quality. */
 void session_tell(const struct session *s, struct session_client *c, const struct control_ack *ack,
                   uint64_t now_us);
 /* Every client is told where this submap lies. */
 void session_tell_place(struct session *s, uint32_t submap, struct session_wakes *w);
-/* The client is told of all things that were recognised. */
+/* The client is told of all tracked objects. */
 void session_tell_objects(const struct session *s, struct session_client *c);
 
 #endif

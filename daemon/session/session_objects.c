@@ -1,9 +1,9 @@
-/* A session knows things that it has recognised, and tells its clients of them. */
+/* A session tells its clients of the objects that it tracks. */
 #include "daemon/session/session_objects.h"
 
 #include "daemon/session/session_internal.h"
 
-/* Under the lock: what is news, and how many pictures are looked at, to all clients. */
+/* Under the lock: what is news, and how many pictures are searched, to all clients. */
 static void tell_all(struct session *s, uint64_t news, struct session_wakes *w)
 {
     for (int i = 0; i < s->n_clients; i++) {

@@ -24,8 +24,8 @@ struct session_saved {
     struct frame_position position;
 };
 void session_save(struct session *s, struct session_saved *saved);
-/* session_restore(), session_set_recovering(), session_set_ends(): into a session that no other thread
- * knows yet. */
+/* session_restore(), session_set_recovering(), session_set_ends(): into a session that no other
+ * thread knows yet. */
 void session_restore(struct session *s, const struct session_saved *saved);
 /* Is its journal being replayed? */
 bool session_recovering(struct session *s);

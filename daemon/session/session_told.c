@@ -1,4 +1,4 @@
-/* What every part of a session needs under its lock: which clients there are, and how they are told. */
+/* What every part of a session needs under its lock: its clients, and how they are told. */
 #include "daemon/session/session_internal.h"
 
 void session_wake(struct session *s, const struct session_wakes *w)

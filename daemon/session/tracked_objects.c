@@ -25,7 +25,7 @@ static struct vec3 middle_of(const struct rigid *T_wo, const float box[6])
                                        0.5f * (box[2] + box[5])));
 }
 
-/* How far apart the middles may be of two sights of one thing. */
+/* How far apart the middles may be of two detections of one object. */
 static float reach_of(const float box[6])
 {
     float half =
@@ -34,25 +34,28 @@ static float reach_of(const float box[6])
     return half > TRACKED_OBJECTS_NEAR_M ? half : TRACKED_OBJECTS_NEAR_M;
 }
 
-static bool may_be(const struct control_object *o, const struct tracked_objects_search *look,
-                   const struct tracked_objects_detection *sight)
+static bool is_same_object(const struct control_object *o,
+                           const struct tracked_objects_search *search,
+                           const struct tracked_objects_detection *detection)
 {
-    return o->submap == look->submap && strcmp(o->object, sight->object) == 0;
+    return o->submap == search->submap && strcmp(o->object, detection->object) == 0;
 }
 
-/* The thing that stands nearest to the sight and is not of `taken`; -1: none is near. */
-static int nearest(const struct tracked_objects *s, const struct tracked_objects_search *look,
-                   const struct tracked_objects_detection *sight, uint64_t taken)
+/* The tracked object that stands nearest to the detection and is not of `taken`; -1: none is
+ * near. */
+static int find_nearest(const struct tracked_objects *s,
+                        const struct tracked_objects_search *search,
+                        const struct tracked_objects_detection *detection, uint64_t taken)
 {
-    struct vec3 here = middle_of(&sight->T_wo, sight->box);
-    float least = reach_of(sight->box) * reach_of(sight->box);
+    struct vec3 here = middle_of(&detection->T_wo, detection->box);
+    float least = reach_of(detection->box) * reach_of(detection->box);
     int found = -1;
 
     for (int i = 0; i < s->n; i++) {
         struct rigid T = pose_of(&s->at[i]);
         float d2 = vec3_norm2(vec3_sub(middle_of(&T, s->at[i].box), here));
 
-        if (taken >> i & 1 || !may_be(&s->at[i], look, sight) || !(d2 < least))
+        if (taken >> i & 1 || !is_same_object(&s->at[i], search, detection) || !(d2 < least))
             continue;
         least = d2;
         found = i;
@@ -62,31 +65,31 @@ static int nearest(const struct tracked_objects *s, const struct tracked_objects
 
 /* ------------------------------------------------------------------------- changes */
 
-static void remember(struct tracked_objects *s, const struct control_object *o)
+static void history_add(struct tracked_objects *s, const struct control_object *o)
 {
     s->history[s->n_history++ % TRACKED_OBJECTS_HISTORY] = *o;
 }
 
-static void take(struct tracked_objects *s, int i, enum control_object_state state,
-                 const struct tracked_objects_search *look,
-                 const struct tracked_objects_detection *sight)
+static void entry_take(struct tracked_objects *s, int i, enum control_object_state state,
+                       const struct tracked_objects_search *search,
+                       const struct tracked_objects_detection *detection)
 {
     struct control_object *o = &s->at[i];
 
     o->state = state;
-    o->submap = look->submap;
-    pose_numbers(o->pose, &sight->T_wo);
-    memcpy(o->box, sight->box, sizeof o->box);
-    o->score = sight->score;
-    o->support = sight->support;
-    o->seq = look->seq;
-    o->revision = look->revision;
+    o->submap = search->submap;
+    pose_numbers(o->pose, &detection->T_wo);
+    memcpy(o->box, detection->box, sizeof o->box);
+    o->score = detection->score;
+    o->support = detection->support;
+    o->seq = search->seq;
+    o->revision = search->revision;
     s->misses[i] = 0;
 }
 
-/* A place for a new thing: behind the others, or that of the thing which was lost first; -1: all
- * are taken by things that are there. */
-static int place_for_new(struct tracked_objects *s, uint64_t taken)
+/* An entry for a new one: behind the others, or that of the one which was lost first; -1: all are
+ * taken by such that are there. */
+static int entry_for_new(struct tracked_objects *s, uint64_t taken)
 {
     int found = -1;
 
@@ -99,14 +102,16 @@ static int place_for_new(struct tracked_objects *s, uint64_t taken)
     return found;
 }
 
-/* The one thing of the sight's object that is not where it was; -1: none is, or several are. */
-static int missing(const struct tracked_objects *s, const struct tracked_objects_search *look,
-                   const struct tracked_objects_detection *sight, uint64_t taken, uint64_t gone)
+/* The one tracked object of the same name that is not where it was; -1: none is, or several are. */
+static int find_missing(const struct tracked_objects *s,
+                        const struct tracked_objects_search *search,
+                        const struct tracked_objects_detection *detection, uint64_t taken,
+                        uint64_t gone)
 {
     int found = -1;
 
     for (int i = 0; i < s->n; i++) {
-        if (taken >> i & 1 || !may_be(&s->at[i], look, sight) ||
+        if (taken >> i & 1 || !is_same_object(&s->at[i], search, detection) ||
             !(gone >> i & 1 || s->at[i].state == CONTROL_OBJECT_LOST))
             continue;
         if (found >= 0)
@@ -116,62 +121,65 @@ static int missing(const struct tracked_objects *s, const struct tracked_objects
     return found;
 }
 
-/* Sights of one object that stand where no thing of it was. */
-static int count_new(const struct tracked_objects_search *look, const char *object, uint64_t old)
+/* Detections of one object that stand where none of it was. */
+static int count_new(const struct tracked_objects_search *search, const char *object, uint64_t old)
 {
     int n = 0;
 
-    for (int k = 0; k < look->n; k++)
-        n += !(old >> k & 1) && strcmp(look->at[k].object, object) == 0;
+    for (int k = 0; k < search->n; k++)
+        n += !(old >> k & 1) && strcmp(search->at[k].object, object) == 0;
     return n;
 }
 
-/* A sight where no thing was. Returns the mask of its entry. */
-static uint64_t take_new(struct tracked_objects *s, const struct tracked_objects_search *look,
-                         int k, uint64_t old, uint64_t taken, uint64_t gone)
+/* A detection where none was. Returns the mask of its entry. */
+static uint64_t entry_take_new(struct tracked_objects *s,
+                               const struct tracked_objects_search *search, int k, uint64_t old,
+                               uint64_t taken, uint64_t gone)
 {
-    const struct tracked_objects_detection *sight = &look->at[k];
-    int i = count_new(look, sight->object, old) == 1 ? missing(s, look, sight, taken, gone) : -1;
+    const struct tracked_objects_detection *detection = &search->at[k];
+    int i = count_new(search, detection->object, old) == 1
+                ? find_missing(s, search, detection, taken, gone)
+                : -1;
 
     if (i >= 0) {
-        take(s, i, CONTROL_OBJECT_SEEN, look, sight);
+        entry_take(s, i, CONTROL_OBJECT_SEEN, search, detection);
     } else {
-        i = place_for_new(s, taken);
+        i = entry_for_new(s, taken);
         if (i < 0)
             return 0;
         s->at[i] = (struct control_object){.id = ++s->last_id};
-        snprintf(s->at[i].object, CONTROL_OBJECT_CAP, "%s", sight->object);
-        snprintf(s->at[i].class_name, CONTROL_OBJECT_CAP, "%s", sight->class_name);
-        take(s, i, CONTROL_OBJECT_NEW, look, sight);
+        snprintf(s->at[i].object, CONTROL_OBJECT_CAP, "%s", detection->object);
+        snprintf(s->at[i].class_name, CONTROL_OBJECT_CAP, "%s", detection->class_name);
+        entry_take(s, i, CONTROL_OBJECT_NEW, search, detection);
     }
-    remember(s, &s->at[i]);
+    history_add(s, &s->at[i]);
     return 1ull << i;
 }
 
-/* Things that the picture shows at their places. Returns the mask of their entries; *old: of the
- * sights that they are. */
-static uint64_t take_near(struct tracked_objects *s, const struct tracked_objects_search *look,
-                          uint64_t *old)
+/* Those that the picture shows at their places. Returns the mask of their entries; *old: of the
+ * detections that they are. */
+static uint64_t entries_take_near(struct tracked_objects *s,
+                                  const struct tracked_objects_search *search, uint64_t *old)
 {
     uint64_t taken = 0;
 
-    for (int k = 0; k < look->n; k++) {
-        int i = nearest(s, look, &look->at[k], taken);
+    for (int k = 0; k < search->n; k++) {
+        int i = find_nearest(s, search, &search->at[k], taken);
         bool back = i >= 0 && s->at[i].state == CONTROL_OBJECT_LOST;
 
         if (i < 0)
             continue;
-        take(s, i, CONTROL_OBJECT_SEEN, look, &look->at[k]);
+        entry_take(s, i, CONTROL_OBJECT_SEEN, search, &search->at[k]);
         if (back)
-            remember(s, &s->at[i]);
+            history_add(s, &s->at[i]);
         taken |= 1ull << i;
         *old |= 1ull << k;
     }
     return taken;
 }
 
-/* Things that were not found: which of them are gone from where they were. */
-static uint64_t find_gone(struct tracked_objects *s, const struct tracked_objects_search *look,
+/* Those that were not found: which of them are gone from where they were. */
+static uint64_t find_gone(struct tracked_objects *s, const struct tracked_objects_search *search,
                           uint64_t taken)
 {
     uint64_t gone = 0;
@@ -180,10 +188,10 @@ static uint64_t find_gone(struct tracked_objects *s, const struct tracked_object
         struct rigid T = pose_of(&s->at[i]);
         enum tracked_objects_visibility view;
 
-        if (taken >> i & 1 || s->at[i].submap != look->submap ||
+        if (taken >> i & 1 || s->at[i].submap != search->submap ||
             s->at[i].state == CONTROL_OBJECT_LOST)
             continue;
-        view = look->view(look->ctx, s->at[i].object, &T);
+        view = search->view(search->ctx, s->at[i].object, &T);
         if (view == TRACKED_OBJECTS_GONE)
             gone |= 1ull << i;
         else if (view == TRACKED_OBJECTS_THERE)
@@ -193,21 +201,22 @@ static uint64_t find_gone(struct tracked_objects *s, const struct tracked_object
 }
 
 uint64_t tracked_objects_update(struct tracked_objects *s,
-                                const struct tracked_objects_search *look)
+                                const struct tracked_objects_search *search)
 {
-    uint64_t old = 0, taken = take_near(s, look, &old), gone = find_gone(s, look, taken);
+    uint64_t old = 0, taken = entries_take_near(s, search, &old),
+             gone = find_gone(s, search, taken);
 
-    for (int k = 0; k < look->n && k < TRACKED_OBJECTS_MAX; k++)
+    for (int k = 0; k < search->n && k < TRACKED_OBJECTS_MAX; k++)
         if (!(old >> k & 1))
-            taken |= take_new(s, look, k, old, taken, gone);
+            taken |= entry_take_new(s, search, k, old, taken, gone);
     for (int i = 0; i < s->n; i++) {
         if (!(gone >> i & 1) || taken >> i & 1 || ++s->misses[i] < TRACKED_OBJECTS_MISSES)
             continue;
         s->misses[i] = 0;
         s->at[i].state = CONTROL_OBJECT_LOST;
-        s->at[i].seq = look->seq;
-        s->at[i].revision = look->revision;
-        remember(s, &s->at[i]);
+        s->at[i].seq = search->seq;
+        s->at[i].revision = search->revision;
+        history_add(s, &s->at[i]);
         taken |= 1ull << i;
     }
     return taken;
@@ -215,27 +224,27 @@ uint64_t tracked_objects_update(struct tracked_objects *s,
 
 /* ------------------------------------------------------------------------- as bytes */
 
-static int n_kept(const struct tracked_objects *s)
+static int history_count(const struct tracked_objects *s)
 {
     return s->n_history < TRACKED_OBJECTS_HISTORY ? (int)s->n_history : TRACKED_OBJECTS_HISTORY;
 }
 
 /* Change i of those that are kept, the oldest first. */
-static size_t slot_of(const struct tracked_objects *s, int i)
+static size_t history_slot(const struct tracked_objects *s, int i)
 {
-    return (size_t)((s->n_history - (uint64_t)(n_kept(s) - i)) % TRACKED_OBJECTS_HISTORY);
+    return (size_t)((s->n_history - (uint64_t)(history_count(s) - i)) % TRACKED_OBJECTS_HISTORY);
 }
 
 int tracked_objects_history(const struct tracked_objects *s, struct control_object *list)
 {
-    for (int i = 0; i < n_kept(s); i++)
-        list[i] = s->history[slot_of(s, i)];
-    return n_kept(s);
+    for (int i = 0; i < history_count(s); i++)
+        list[i] = s->history[history_slot(s, i)];
+    return history_count(s);
 }
 
 size_t tracked_objects_bytes(const struct tracked_objects *s)
 {
-    return 32 + (size_t)s->n * (ENTRY_BYTES + 4) + (size_t)n_kept(s) * ENTRY_BYTES;
+    return 32 + (size_t)s->n * (ENTRY_BYTES + 4) + (size_t)history_count(s) * ENTRY_BYTES;
 }
 
 static void put_name(struct bytes_writer *w, const char name[CONTROL_OBJECT_CAP])
@@ -269,7 +278,7 @@ static void put_entry(struct bytes_writer *w, const struct control_object *o)
     bytes_put_u64(w, o->revision);
 }
 
-/* Returns false where it is no thing. */
+/* Returns false where it is none. */
 static bool get_entry(struct bytes_reader *r, struct control_object *o)
 {
     bool finite = true;
@@ -305,8 +314,8 @@ void tracked_objects_put(struct bytes_writer *w, const struct tracked_objects *s
         put_entry(w, &s->at[i]);
         bytes_put_u32(w, s->misses[i]);
     }
-    for (int i = 0; i < n_kept(s); i++)
-        put_entry(w, &s->history[slot_of(s, i)]);
+    for (int i = 0; i < history_count(s); i++)
+        put_entry(w, &s->history[history_slot(s, i)]);
 }
 
 int tracked_objects_get(struct tracked_objects *s, struct bytes_reader *r, struct err *err)
@@ -327,10 +336,10 @@ int tracked_objects_get(struct tracked_objects *s, struct bytes_reader *r, struc
         s->misses[i] = (uint8_t)(bytes_get_u32(r) % TRACKED_OBJECTS_MISSES);
         s->n++;
     }
-    for (int i = 0; good && i < n_kept(s); i++)
-        good = get_entry(r, &s->history[slot_of(s, i)]);
+    for (int i = 0; good && i < history_count(s); i++)
+        good = get_entry(r, &s->history[history_slot(s, i)]);
     if (good && !r->bad)
         return 0;
     memset(s, 0, sizeof *s);
-    return err_set(err, ERR_INPUT, "these are no recognised objects");
+    return err_set(err, ERR_INPUT, "these are no tracked objects");
 }

@@ -1,13 +1,13 @@
 /*
- * tracked_objects.h - the things of a session's world that enrolled objects were recognised in
+ * tracked_objects.h - where enrolled objects stand in a session's world
  *
- * Each picture that is looked at says which objects it shows and where. What stands where a thing
- * of the same object was is that thing. What stands elsewhere is a thing that moved, where only one
- * of that object is missing and only one was found anew; else it is a new one. A thing is lost when
+ * Each picture that is searched says which objects it shows and where. What stands where one of the
+ * same name was is that one. What stands elsewhere is one that moved, where only one of that name
+ * is missing and only one was found anew; else it is a new one. A tracked object is lost when
  * TRACKED_OBJECTS_MISSES pictures in a row show through the place where it was; that it was not
- * recognised, or is out of sight, says nothing.
+ * found, or is out of sight, says nothing.
  *
- * Order:   pictures that come in the same order give the same things, numbers and history
+ * Order:   pictures that come in the same order give the same objects, numbers and history
  * Owner:   a session, under whose lock all calls are made
  */
 #ifndef RECOND_DAEMON_TRACKED_OBJECTS_H
@@ -20,9 +20,8 @@
 #define TRACKED_OBJECTS_MAX 64      /* a mask of 64 bits names them all */
 #define TRACKED_OBJECTS_HISTORY 256 /* of the last changes */
 #define TRACKED_OBJECTS_MISSES 2
-#define TRACKED_OBJECTS_NEAR_M \
-    0.1f /* between the middles of what is one thing; half its size if more */
-#define TRACKED_OBJECTS_MAX_M 1e6f /* of a pose */
+#define TRACKED_OBJECTS_NEAR_M 0.1f /* between the middles of what is one; half its size if more */
+#define TRACKED_OBJECTS_MAX_M 1e6f  /* of a pose */
 
 /* What a picture shows. */
 struct tracked_objects_detection {
@@ -32,14 +31,14 @@ struct tracked_objects_detection {
     float score, support;
 };
 
-/* What a picture says of a thing that was not recognised in it. */
+/* What a picture says of a tracked object that was not found in it. */
 enum tracked_objects_visibility {
     TRACKED_OBJECTS_UNSEEN,
     TRACKED_OBJECTS_THERE,
     TRACKED_OBJECTS_GONE
 };
 
-/* A picture that was looked at. */
+/* A picture that was searched. */
 struct tracked_objects_search {
     uint64_t seq, revision;
     uint32_t submap;
@@ -52,7 +51,7 @@ struct tracked_objects_search {
 };
 
 struct tracked_objects {
-    uint64_t n_searched, n_skipped; /* pictures that were looked at; that were due and were not */
+    uint64_t n_searched, n_skipped; /* pictures that were searched; that were due and were not */
     uint32_t last_id;
     int n;
     struct control_object at[TRACKED_OBJECTS_MAX];

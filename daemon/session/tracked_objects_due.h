@@ -1,7 +1,7 @@
 /*
- * tracked_objects_due.h - what one client has still to be told of recognised things
+ * tracked_objects_due.h - what one client has still to be told of tracked objects
  *
- * A thing that changes again before the client has read of it is told once, in its newest state.
+ * One that changes again before the client has read of it is told once, in its newest state.
  * Owner:   an outbox, under whose lock all calls are made
  */
 #ifndef RECOND_DAEMON_TRACKED_OBJECTS_DUE_H
@@ -12,10 +12,10 @@
 struct tracked_objects_due {
     struct control_object *at; /* [TRACKED_OBJECTS_MAX]; NULL before the first */
     uint64_t mask;             /* of those that are due */
-    uint32_t searching;        /* pictures that are looked at: more may become due */
+    uint32_t searching;        /* pictures that are searched: more may become due */
 };
 
-/* The things of the mask are news. Returns false if there is no memory. */
+/* Those of the mask are news. Returns false if there is no memory. */
 bool tracked_objects_due_note(struct tracked_objects_due *d, const struct control_object *all,
                               uint64_t mask);
 /* Fills the message that is next; returns false where none is due. */

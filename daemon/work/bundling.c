@@ -21,17 +21,6 @@
 #define PLACE_MOST 2147483000.0 /* steps: a point that would go farther stays */
 #define EDGE 0.1f               /* of the picture, within which a keyframe's weight grows from 0 */
 
-enum phase {
-    SAVE_FRAMES,
-    SAVE_KEYFRAMES,
-    COMPARE,
-    MOVE_POINTS,
-    FIND_ROWS,
-    MOVE_ROWS,
-    SAVE_ALL,
-    DONE
-};
-
 /* What becomes of a keyframe: C takes its world from where it was to where it is. */
 struct moved {
     struct rigid was, is, back, C; /* back: world to the camera that was */
@@ -43,7 +32,8 @@ struct bundling {
     struct ties *ties;
     struct bundle *bundle;
     uint32_t n;
-    enum phase phase;
+    int step;      /* of steps[] */
+    bool is_moved; /* the keyframes have to be */
     bool writing;
     uint64_t revision;
     uint32_t slot; /* of the cloud, next */
@@ -72,7 +62,6 @@ int bundling_new(struct bundling **out, struct session *s, struct ties *t, uint3
     b->session = s;
     b->ties = t;
     b->n = n;
-    b->phase = session_disk(s) ? SAVE_FRAMES : COMPARE;
     *out = b;
     return 0;
 }
@@ -94,22 +83,27 @@ static void nap(void)
     nanosleep(&t, NULL);
 }
 
-/* Returns whether all of its frames are saved. */
-static bool frames_saved(struct bundling *b)
+/* Each step returns 1: it is done; 0: there is more of it; -1: there is no disk for it. */
+static int save_frames(struct bundling *b)
 {
-    if (store_settled(b->session))
-        return true;
+    if (!session_disk(b->session))
+        return 1;
+    if (store_settled(b->session)) {
+        session_work(b->session)->kept.bundle = SESSION_WORK_BUNDLING;
+        return 1;
+    }
     session_work_save(b->session, false);
     nap();
-    return false;
+    return 0;
 }
 
-/* Returns 1: the session is on the disk as it is now; 0: not yet; -1: it cannot be. */
-static int saved(struct bundling *b)
+static int save_all(struct bundling *b)
 {
     struct err err = {0};
     int rc;
 
+    if (!session_disk(b->session))
+        return 1;
     if (!b->writing) {
         rc = store_save_again(b->session, &err);
         b->writing = rc == 0;
@@ -199,15 +193,17 @@ static bool move_point(struct bundling *b, struct mirror_point *p, float step)
     return moves;
 }
 
-/* The next points of the cloud. Returns false if there are none. */
-static bool move_points(struct bundling *b)
+/* The next points of the cloud. */
+static int move_points(struct bundling *b)
 {
     struct session *s = b->session;
     float step = session_setup(s)->options.step_m;
-    uint32_t before = b->slot, n_moved = 0;
-    uint32_t n = mirror_get_points(session_mirror(s), &b->slot, b->points, POINTS);
+    uint32_t before = b->slot, n_moved = 0, n;
     struct mirror_commit commit;
 
+    if (!b->is_moved)
+        return 1;
+    n = mirror_get_points(session_mirror(s), &b->slot, b->points, POINTS);
     for (uint32_t i = 0; i < n; i++)
         if (move_point(b, &b->points[i], step))
             b->points[n_moved++] = b->points[i];
@@ -217,15 +213,26 @@ static bool move_points(struct bundling *b)
         session_publish_moved(s, &commit);
         b->revision = commit.revision;
     }
-    return b->slot != before;
+    return b->slot == before;
 }
 
 /* ------------------------------------------------------------------------- the path */
 
-/* Keyframes are found in the trajectory by their pose, in their order. Returns false at its end. */
-static bool find_rows(struct bundling *b)
+/* The next rows of the trajectory; 0 at its end, behind which it is read from its beginning. */
+static int next_rows(struct bundling *b)
 {
-    int n = trajectory_read(session_trajectory(b->session), b->row, b->rows, ROWS);
+    int n =
+        b->is_moved ? trajectory_read(session_trajectory(b->session), b->row, b->rows, ROWS) : 0;
+
+    if (n == 0)
+        b->row = 0;
+    return n;
+}
+
+/* Keyframes are found in the trajectory by their pose, in their order. */
+static int find_rows(struct bundling *b)
+{
+    int n = next_rows(b);
 
     for (int i = 0; i < n; i++)
         for (uint32_t k = b->k; k < b->n; k++) {
@@ -237,7 +244,7 @@ static bool find_rows(struct bundling *b)
             break;
         }
     b->row += (uint64_t)n;
-    return n > 0;
+    return n == 0;
 }
 
 /* A pose between two corrections, `share` of the way from the first to the second. */
@@ -290,17 +297,19 @@ static void move_row(const struct bundling *b, const struct session_pose *pose, 
         between(T, before ? before : after, before ? before : after, 0);
 }
 
-/* The next frames of the path. Returns false if there are none. */
-static bool move_rows(struct bundling *b)
+/* The frames of the path; behind them the keyframes themselves. */
+static int move_rows(struct bundling *b)
 {
-    int n = trajectory_read(session_trajectory(b->session), b->row, b->rows, ROWS);
+    int n = next_rows(b);
 
     for (int i = 0; i < n; i++)
         move_row(b, &b->rows[i], (int64_t)b->row + i, &b->T_wc[i]);
     if (n)
         session_correct_poses(b->session, (uint32_t)b->row, b->T_wc, (uint32_t)n, b->revision);
     b->row += (uint64_t)n;
-    return n > 0;
+    for (uint32_t k = 0; n == 0 && b->is_moved && k < b->n; k++)
+        keyframe(b, k)->T_wc = b->moved[k].is;
+    return n == 0;
 }
 
 /* ------------------------------------------------------------------------- steps */
@@ -332,17 +341,17 @@ static void end(struct bundling *b, bool is_saved)
            (unsigned)r.n_pairs, (double)r.off_before, (double)r.off_after, (double)r.moved_m);
 }
 
-/* All is computed: what it moves. */
-static void begin_moving(struct bundling *b)
+/* Compares keyframes; once all is computed, what it moves. */
+static int compare(struct bundling *b)
 {
     struct bundle_result r;
 
+    if (bundle_step(b->bundle))
+        return 0;
     bundle_tell(b->bundle, &r);
     session_work(b->session)->kept.bundle = SESSION_WORK_BUNDLED;
-    b->phase = session_disk(b->session) ? SAVE_ALL : DONE;
-    if (r.end != BUNDLE_CORRECTED)
-        return;
-    for (uint32_t k = 0; k < b->n; k++) {
+    b->is_moved = r.end == BUNDLE_CORRECTED;
+    for (uint32_t k = 0; b->is_moved && k < b->n; k++) {
         struct moved *m = &b->moved[k];
 
         m->was = keyframe(b, k)->T_wc;
@@ -351,64 +360,22 @@ static void begin_moving(struct bundling *b)
         m->C = rigid_mul(&m->is, &m->back);
         m->row = -1;
     }
-    b->phase = MOVE_POINTS;
-}
-
-static void end_moving(struct bundling *b)
-{
-    for (uint32_t k = 0; k < b->n; k++)
-        keyframe(b, k)->T_wc = b->moved[k].is;
-    b->phase = session_disk(b->session) ? SAVE_ALL : DONE;
-}
-
-static void move(struct bundling *b)
-{
-    if (b->phase == MOVE_POINTS) {
-        if (!move_points(b))
-            b->phase = FIND_ROWS;
-    } else if (b->phase == FIND_ROWS) {
-        if (!find_rows(b))
-            b->phase = MOVE_ROWS, b->row = 0;
-    } else if (!move_rows(b)) {
-        end_moving(b);
-    }
+    return 1;
 }
 
 bool bundling_step(struct bundling *b)
 {
+    static int (*const steps[])(struct bundling * b) = {
+        save_frames, save_all, compare, move_points, find_rows, move_rows, save_all};
     int rc;
 
     if (session_dead(b->session))
         return false;
     tell(b, API_BUNDLE_RUNNING);
-    switch (b->phase) {
-    case SAVE_FRAMES:
-        if (frames_saved(b)) {
-            b->phase = SAVE_KEYFRAMES;
-            session_work(b->session)->kept.bundle = SESSION_WORK_BUNDLING;
-        }
+    rc = steps[b->step](b);
+    b->step += rc > 0;
+    if (rc >= 0 && b->step < (int)(sizeof(steps) / sizeof(steps[0])))
         return true;
-    case SAVE_KEYFRAMES:
-    case SAVE_ALL:
-        rc = saved(b);
-        if (rc == 0 || (rc == 1 && b->phase == SAVE_KEYFRAMES)) {
-            b->phase = rc ? COMPARE : b->phase;
-            return true;
-        }
-        end(b, rc == 1);
-        return false;
-    case COMPARE:
-        if (!bundle_step(b->bundle))
-            begin_moving(b);
-        return true;
-    case MOVE_POINTS:
-    case FIND_ROWS:
-    case MOVE_ROWS:
-        move(b);
-        return true;
-    case DONE:
-        break;
-    }
-    end(b, true);
+    end(b, rc > 0);
     return false;
 }

@@ -1,9 +1,9 @@
 /*
  * bundling.h - a session that has ended is corrected once more by the places that it saw again
  *
- * Its keyframes (loop_closure.h) are bundled (gpu/tie/bundle.h). What that moves them by is given to the
- * frames between them, to the points that they see, and to clients: blocks as after any commit,
- * `poses` to those that feed.
+ * Its keyframes (loop_closure.h) are bundled (gpu/tie/bundle.h). What that moves them by is given
+ * to the frames between them, to the points that they see, and to clients: blocks as after any
+ * commit, `poses` to those that feed.
  * Runs:    as slices of the pool (later.h), among keyframes of other sessions: 0.15 s each, a round
  *          of the graph 0.7 s. A session's lock is held for nothing but what it is told, the
  *          mirror's for 2,048 points. 6 us a point; see bundle.h for the rest. On a million points

@@ -3,8 +3,8 @@
  *
  * A frame's depth is copied from the device where the session keeps a preview, where its kind gives
  * every frame's to its clients, where one of them has asked for this frame's (`start.depth`), and
- * where the frame becomes a keyframe (loop_closure.h) or is looked at (object_search.h). Else it costs
- * nothing.
+ * where the frame becomes a keyframe (loop_closure.h) or is looked at (object_search.h). Else it
+ * costs nothing.
  * Threads: depth_result_room() the worker's, before the job; depth_result_show() a committer's.
  */
 #ifndef RECOND_DAEMON_DEPTH_RESULT_H

@@ -10,27 +10,31 @@
 
 #define NICE 10
 
+/* Threads for tasks of one sort: those with long slices, or the others. */
+struct lane {
+    struct turn_pool pool;
+    void *room[LATER_THREADS];
+    _Atomic(const char *) serving[LATER_THREADS]; /* name of a kind; NULL = none */
+};
+
 struct later_task {
     struct later *later;
+    struct lane *lane;
     const struct later_kind *kind;
     void *ctx;
     char owner[API_NAME_CAP + API_ID_CAP];
     struct turn_entry turn;
     atomic_bool cancelled;
-    struct later_task *next;   /* of all tasks */
-    struct later_task *parked; /* behind it, of those that wait for a long slice to end */
-    int n_held;                /* hold() without its let_go() */
+    struct later_task *next; /* of all tasks */
+    int n_held;              /* hold() without its let_go() */
 };
 
 struct later {
-    struct turn_pool pool;
-    void *room[LATER_THREADS];
-    _Atomic(const char *) serving[LATER_THREADS]; /* name of a kind; NULL = none */
+    struct lane lane[2]; /* by later_kind.is_long */
     atomic_bool stopped;
-    struct lock lock; /* of what follows, and of the last three members of tasks */
+    struct lock lock; /* of what follows, and of the last two members of tasks */
     pthread_cond_t idle;
-    struct later_task *first, *parked;
-    int n_long; /* slices that run */
+    struct later_task *first;
 };
 
 /* ------------------------------------------------------------------------- holding on */
@@ -73,72 +77,30 @@ static void task_end(struct later_task *t, bool complete)
 
 /* ------------------------------------------------------------------------- slices */
 
-/* May its slice run now? Else it is parked, still this thread's in the eyes of the turns. */
-static bool long_begin(struct later *l, struct later_task *t)
-{
-    struct later_task **end = &l->parked;
-    bool may;
-
-    if (!t->kind->is_long)
-        return true;
-    lock_take(&l->lock);
-    may = l->n_long < LATER_LONG;
-    if (may) {
-        l->n_long++;
-    } else {
-        while (*end)
-            end = &(*end)->parked;
-        t->parked = NULL;
-        *end = t;
-    }
-    lock_give(&l->lock);
-    return may;
-}
-
-/* Takes a parked task back into the turns; `ran`: a long slice has ended. Returns whether there was
- * one. */
-static bool long_end(struct later *l, bool ran)
-{
-    struct later_task *t;
-
-    lock_take(&l->lock);
-    l->n_long -= ran;
-    t = l->parked;
-    if (t)
-        l->parked = t->parked;
-    lock_give(&l->lock);
-    if (t && turn_done(l->pool.turns, &t->turn, true))
-        task_end(t, false);
-    return t != NULL;
-}
-
 static void later_serve(void *ctx, int thread, struct turn_entry *e)
 {
     struct later_task *t = e ? CONTAINER_OF(e, struct later_task, turn) : NULL;
-    struct later *l = ctx;
     uint64_t began_us = clock_us();
-    bool more = true, is_long;
+    struct lane *lane = ctx;
+    bool more = true;
 
-    if (!t || !long_begin(l, t))
+    if (!t)
         return;
-    is_long = t->kind->is_long;
-    atomic_store(&l->serving[thread], t->kind->name);
-    atomic_store(&l->pool.threads[thread].alive_us,
+    atomic_store(&lane->serving[thread], t->kind->name);
+    atomic_store(&lane->pool.threads[thread].alive_us,
                  began_us + (uint64_t)t->kind->patience_s * 1000000u);
     if (!atomic_load(&t->cancelled))
-        more = t->kind->run(t->ctx, l->room[thread]);
-    atomic_store(&l->serving[thread], NULL);
-    turn_charge(l->pool.turns, e, clock_us() - began_us);
-    if (turn_done(l->pool.turns, e, more && !atomic_load(&t->cancelled)))
+        more = t->kind->run(t->ctx, lane->room[thread]);
+    atomic_store(&lane->serving[thread], NULL);
+    turn_charge(lane->pool.turns, e, clock_us() - began_us);
+    if (turn_done(lane->pool.turns, e, more && !atomic_load(&t->cancelled)))
         task_end(t, !more);
-    if (is_long)
-        (void)long_end(l, true);
 }
 
 void later_kick(struct later_task *t)
 {
     task_hold(t);
-    if (!turn_kick(t->later->pool.turns, &t->turn)) /* it is known already, or no thread is left */
+    if (!turn_kick(t->lane->pool.turns, &t->turn)) /* it is known already, or no thread is left */
         task_end(t, !atomic_load(&t->later->stopped));
 }
 
@@ -163,6 +125,7 @@ int later_new(struct later *l, struct later_task **task, const struct later_kind
     if (!t)
         return err_set(err, ERR_MEMORY, "no memory for more %s", kind->name);
     t->later = l;
+    t->lane = &l->lane[kind->is_long];
     t->kind = kind;
     t->ctx = ctx;
     snprintf(t->owner, sizeof(t->owner), "%s", owner ? owner : "");
@@ -217,22 +180,28 @@ void later_free(struct later_task **task)
     *task = NULL;
 }
 
+static int lane_start(struct lane *lane, int threads, struct err *err)
+{
+    lane->pool.nice = NICE;
+    for (int i = 0; i < threads; i++)
+        if (!(lane->room[i] = malloc(LATER_ROOM_BYTES)))
+            return err_set(err, ERR_MEMORY, "no memory for slow work");
+    return turn_pool_start(&lane->pool, threads, "later", later_serve, lane, err);
+}
+
 int later_start(struct later **later, struct err *err)
 {
     struct later *l = calloc(1, sizeof(*l));
-    int rc = 0;
+    int rc;
 
     *later = l;
     if (!l)
         return err_set(err, ERR_MEMORY, "no memory for slow work");
     lock_init(&l->lock, LOCK_LATER);
     pthread_cond_init(&l->idle, NULL);
-    l->pool.nice = NICE;
-    for (int i = 0; i < LATER_THREADS && rc == 0; i++)
-        if (!(l->room[i] = malloc(LATER_ROOM_BYTES)))
-            rc = err_set(err, ERR_MEMORY, "no memory for slow work");
+    rc = lane_start(&l->lane[0], LATER_THREADS, err);
     if (rc == 0)
-        rc = turn_pool_start(&l->pool, LATER_THREADS, "later", later_serve, l, err);
+        rc = lane_start(&l->lane[1], 1, err);
     if (rc)
         later_close(later);
     return rc;
@@ -243,11 +212,11 @@ void later_stop(struct later *l)
     struct turn_entry *e;
 
     atomic_store(&l->stopped, true);
-    turn_pool_stop(&l->pool);
-    while (l->pool.turns && (e = turn_drop(l->pool.turns)))
-        task_end(CONTAINER_OF(e, struct later_task, turn), false);
-    while (long_end(l, false))
-        ;
+    for (int i = 0; i < 2; i++) {
+        turn_pool_stop(&l->lane[i].pool);
+        while (l->lane[i].pool.turns && (e = turn_drop(l->lane[i].pool.turns)))
+            task_end(CONTAINER_OF(e, struct later_task, turn), false);
+    }
 }
 
 void later_close(struct later **later)
@@ -257,9 +226,11 @@ void later_close(struct later **later)
     if (!l)
         return;
     later_stop(l);
-    turn_pool_free(&l->pool);
-    for (int i = 0; i < LATER_THREADS; i++)
-        free(l->room[i]);
+    for (int i = 0; i < 2; i++) {
+        turn_pool_free(&l->lane[i].pool);
+        for (int k = 0; k < LATER_THREADS; k++)
+            free(l->lane[i].room[k]);
+    }
     pthread_cond_destroy(&l->idle);
     lock_destroy(&l->lock);
     free(l);
@@ -269,17 +240,17 @@ void later_close(struct later **later)
 uint64_t later_alive_us(const struct later *l, const char **what)
 {
     uint64_t oldest_us = UINT64_MAX;
-    const char *name;
 
     *what = "later";
-    for (int i = 0; i < l->pool.n; i++) {
-        uint64_t alive_us = atomic_load(&l->pool.threads[i].alive_us);
+    for (int i = 0; i < 2; i++)
+        for (int k = 0; k < l->lane[i].pool.n; k++) {
+            uint64_t alive_us = atomic_load(&l->lane[i].pool.threads[k].alive_us);
+            const char *name = atomic_load(&l->lane[i].serving[k]);
 
-        if (alive_us >= oldest_us)
-            continue;
-        oldest_us = alive_us;
-        name = atomic_load(&l->serving[i]);
-        *what = name ? name : "later";
-    }
+            if (alive_us >= oldest_us)
+                continue;
+            oldest_us = alive_us;
+            *what = name ? name : "later";
+        }
     return oldest_us;
 }

@@ -5,14 +5,14 @@
  * that are compared, bundles, pictures that are searched for objects, enrolments, depth maps.
  * Order:   one task's slices run one after the other. Of several tasks the one runs that has had
  *          the least time (turn.h), so each of n has the n-th part of the threads
- * Starve:  slices take 0.7 s at most, but for those of a kind that is_long. Of these LATER_LONG run
- *          at once, and the others leave their thread to other tasks: an enrolment of ten seconds
- *          takes one thread of three, and keeps others' ties waiting for a slice at most
+ * Starve:  slices take 0.7 s at most, and have LATER_THREADS threads. Those of a kind that is_long
+ *          take their turns on one thread more: an enrolment of ten seconds keeps another enrolment
+ *          waiting, and nothing else
  * Budget:  most, most_of_owner of a kind: later_new() refuses what is beyond them
  * Watch:   a slice that takes longer than its kind's patience makes the pool look dead to the
  *          watchdog: later_alive_us()
- * Save:    a task's owner saves its state (store_ops); later_settle() and turn.h's order say when
- *          none changes
+ * Save:    a task's owner saves its state (store_ops); later_settle() says that no
+ *          slice changes it
  * Threads: any. One mutex; nothing else is locked under it
  */
 #ifndef RECOND_DAEMON_LATER_H
@@ -20,8 +20,7 @@
 
 #include "api/api.h"
 
-#define LATER_THREADS 3
-#define LATER_LONG 1
+#define LATER_THREADS 2
 #define LATER_ROOM_BYTES (2 << 20) /* scratch of a slice */
 
 struct later;

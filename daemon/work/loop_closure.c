@@ -50,15 +50,6 @@ static bool keeps_keyframes(const struct session_options *o)
 
 /* ------------------------------------------------------------------------- keyframes */
 
-static float angle(const struct rigid *a, const struct rigid *b)
-{
-    float trace = 0;
-
-    for (int i = 0; i < 9; i++)
-        trace += a->r[i] * b->r[i];
-    return acosf(fmaxf(-1, fminf(1, 0.5f * (trace - 1))));
-}
-
 /* Is its depth that of another camera than the picture is of (lens.h)? */
 static bool is_mapped(const struct job *job)
 {
@@ -101,10 +92,8 @@ bool loop_closure_wants(struct job *job)
         for (uint32_t n = WIDER; n <= p->n; n += WIDER / 2)
             far *= 2;
     T = pose_of(&room, job);
-    return w->n == 0 ||
-           vec3_norm2(vec3_make(T->t[0] - w->last.t[0], T->t[1] - w->last.t[1],
-                                T->t[2] - w->last.t[2])) > far * far * APART_M * APART_M ||
-           angle(T, &w->last) > fminf(far, 4) * APART_RAD;
+    return w->n == 0 || pose_distance2(T, &w->last) > far * far * APART_M * APART_M ||
+           pose_angle(T, &w->last) > fminf(far, 4) * APART_RAD;
 }
 
 /* Room for a keyframe's grey picture and depth. */
@@ -172,9 +161,7 @@ static bool moved(const struct api_submap *at, const struct rigid *T)
 
     if (!at->placed || pose_from_numbers(&was, at->pose, PLACES_MAX_M, NULL))
         return true;
-    return angle(&was, T) > MOVED_RAD ||
-           vec3_norm2(vec3_make(was.t[0] - T->t[0], was.t[1] - T->t[1], was.t[2] - T->t[2])) >
-               MOVED_M * MOVED_M;
+    return pose_angle(&was, T) > MOVED_RAD || pose_distance2(&was, T) > MOVED_M * MOVED_M;
 }
 
 /* Worlds that lie elsewhere now, or somewhere at last. */

@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a picture must show of the place where an object was before it says anything of it: this share
- * of the points that would face the camera, and so many. */
+/* What a picture must show of the place where an object was before it says anything of it: this
+ * share of the points that would face the camera, and so many. */
 #define JUDGED_SHARE 0.3f
 #define JUDGED_LEAST 40
 #define GONE_SHARE 0.4f  /* of those points that it confirms, at most: the object is gone */
@@ -126,7 +126,7 @@ void object_search_keep(struct job *job, uint64_t revision)
     p->last[item->source].any = true;
     p->last[item->source].t_ns = item->frame.t_capture_ns;
     if (!job->frame.depth_out || !make_room(k, w, h)) {
-        LOG_AT(LOG_WARNING, "session %s: no memory to look for objects", session_id(p->session));
+        LOG_AT(LOG_WARNING, "session %s: no memory to search for objects", session_id(p->session));
         return;
     }
     memcpy(k->depth, job->frame.depth_out, (size_t)w * (size_t)h * sizeof(*k->depth));
@@ -257,86 +257,62 @@ static bool run_slice(void *session, void *room)
 
 /* ------------------------------------------------------------------------- lives */
 
-/* What the objects' library would be, but for its tensors. */
-static int count_library(struct objects *store, struct library *l, const char *names,
-                         const char *owner, struct err *err)
-{
-    char name[API_NAME_CAP];
-    const struct enrolled *e;
-    int rc = 0;
-
-    *l = (struct library){0};
-    for (int i = 0; rc == 0 && session_options_name_at(names, i, name); i++) {
-        e = objects_get(store, owner, name);
-        if (!e)
-            return err_at(err, ERR_NOT_FOUND, "/objects", "no object named '%s' is enrolled", name);
-        if (i > 0 && (!(e->object.unit_m == l->unit_m) || !(e->object.voxel == l->voxel)))
-            rc = err_at(err, ERR_INPUT, "/objects",
-                        "%s was enrolled with units of %g m, those before it with %g m", name,
-                        (double)e->object.unit_m, (double)l->unit_m);
-        l->unit_m = e->object.unit_m;
-        l->voxel = e->object.voxel;
-        l->n_objects++;
-        l->n_tensors += (uint32_t)e->object.n_tensors;
-        l->n_entries += (uint32_t)e->object.n_entries;
-        l->n_points += (uint32_t)e->object.n_points;
-        if (e->object.n_points > l->most_points)
-            l->most_points = (uint32_t)e->object.n_points;
-        objects_put(e);
-    }
-    return rc;
-}
-
-int object_search_admit(struct objects *store, const struct session_options *o, int w, int h,
-                        const char *owner, uint64_t *bytes, struct err *err)
-{
-    struct library l;
-    int rc = count_library(store, &l, o->objects, owner, err);
-
-    *bytes = 0;
-    if (rc == 0 && o->objects[0])
-        *bytes = recogniser_bytes(w, h, &l) + sizeof(struct object_search) +
-                 sizeof(struct tracked_objects) +
-                 OBJECT_SEARCH_WAITING * (uint64_t)w * (uint64_t)h * sizeof(float);
-    return rc;
-}
-
-static float coordinate(struct vec3 p, int axis)
-{
-    return axis == 0 ? p.x : axis == 1 ? p.y : p.z;
-}
-
-static void box_of(float box[6], const struct object *o)
-{
-    for (int i = 0; i < 3; i++) {
-        box[i] = o->n_points ? INFINITY : 0;
-        box[3 + i] = o->n_points ? -INFINITY : 0;
-        for (size_t k = 0; k < o->n_points; k++) {
-            box[i] = fminf(box[i], coordinate(o->point[k].p, i));
-            box[3 + i] = fmaxf(box[3 + i], coordinate(o->point[k].p, i));
-        }
-    }
-}
-
-/* Holds the objects that there are. A session that comes back may have lost some. */
-static void hold_objects(struct object_search *p, struct objects *store, const char *names,
-                         const char *owner)
+/* Holds the objects of these names that go together. Of a new session all must; one that comes back
+ * may have lost some, which are left out. */
+static int hold_objects(struct object_search *p, struct objects *store, const char *names,
+                        const char *owner, bool all, struct err *err)
 {
     char name[API_NAME_CAP];
 
     for (int i = 0; session_options_name_at(names, i, name); i++) {
         const struct enrolled *e = objects_get(store, owner, name);
+        const struct object *first = p->n_objects ? p->objects[0] : NULL;
 
-        if (!e || (p->n_objects && !(e->object.unit_m == p->objects[0]->unit_m &&
-                                     e->object.voxel == p->objects[0]->voxel))) {
-            objects_put(e);
+        if (!e && all)
+            return err_at(err, ERR_NOT_FOUND, "/objects", "no object named '%s' is enrolled", name);
+        if (e &&
+            (!first || (e->object.unit_m == first->unit_m && e->object.voxel == first->voxel))) {
+            p->sought[p->n_objects].object = e;
+            object_box(p->sought[p->n_objects].box, &e->object);
+            p->objects[p->n_objects++] = &e->object;
             continue;
         }
-        p->sought[p->n_objects].object = e;
-        p->objects[p->n_objects] = &e->object;
-        box_of(p->sought[p->n_objects].box, &e->object);
-        p->n_objects++;
+        objects_put(e);
+        if (all)
+            return err_at(err, ERR_INPUT, "/objects",
+                          "%s was enrolled with another unit than those before it, %g m", name,
+                          (double)first->unit_m);
     }
+    return 0;
+}
+
+int object_search_admit(struct objects *store, const struct session_options *o, int w, int h,
+                        const char *owner, uint64_t *bytes, struct err *err)
+{
+    struct object_search *p = calloc(1, sizeof(*p));
+    struct library l = {0};
+    int rc = p ? hold_objects(p, store, o->objects, owner, true, err)
+               : err_set(err, ERR_MEMORY, "no memory for a session's objects");
+
+    *bytes = 0;
+    for (int i = 0; rc == 0 && i < p->n_objects; i++) { /* what the library would be */
+        const struct object *e = p->objects[i];
+
+        l.unit_m = e->unit_m;
+        l.voxel = e->voxel;
+        l.n_objects++;
+        l.n_tensors += (uint32_t)e->n_tensors;
+        l.n_entries += (uint32_t)e->n_entries;
+        l.n_points += (uint32_t)e->n_points;
+        if (e->n_points > l.most_points)
+            l.most_points = (uint32_t)e->n_points;
+    }
+    if (l.n_objects)
+        *bytes = recogniser_bytes(w, h, &l) + sizeof(struct object_search) +
+                 sizeof(struct tracked_objects) +
+                 OBJECT_SEARCH_WAITING * (uint64_t)w * (uint64_t)h * sizeof(float);
+    object_search_disown(&p);
+    return rc;
 }
 
 int object_search_adopt(struct later *later, struct objects *store, struct session *s,
@@ -357,7 +333,7 @@ int object_search_adopt(struct later *later, struct objects *store, struct sessi
         return err_set(err, ERR_MEMORY, "no memory for a session's objects");
     p->session = s;
     snprintf(p->device, sizeof(p->device), "%s", device);
-    hold_objects(p, store, setup->options.objects, tenant_name(setup->tenant));
+    (void)hold_objects(p, store, setup->options.objects, tenant_name(setup->tenant), false, NULL);
     atomic_store(&p->broken, p->n_objects == 0);
     rc = later_new(later, &p->task, &kind, s, NULL, err);
     if (rc == 0 && p->n_objects)
@@ -403,7 +379,7 @@ static int objects_state_save(struct session *s, uint8_t *buf, size_t cap, size_
     struct tracked_objects *now = malloc(sizeof(*now));
 
     if (!now)
-        return err_set(err, ERR_MEMORY, "no memory to keep what was recognised");
+        return err_set(err, ERR_MEMORY, "no memory to keep the objects that were found");
     (void)session_get_objects(s, now);
     for (int i = 0; i < API_SOURCES_MAX; i++) {
         bytes_put_u32(&w, p->last[i].any);
@@ -412,7 +388,7 @@ static int objects_state_save(struct session *s, uint8_t *buf, size_t cap, size_
     tracked_objects_put(&w, now);
     free(now);
     if (w.bad)
-        return err_set(err, ERR_LIMIT, "no room for what was recognised");
+        return err_set(err, ERR_LIMIT, "no room for the objects that were found");
     *len = w.at;
     return 0;
 }
@@ -428,7 +404,7 @@ static int objects_state_load(struct session *s, const struct section *in, struc
         return 0;
     now = malloc(sizeof(*now));
     if (!now)
-        return err_set(err, ERR_MEMORY, "no memory for what was recognised");
+        return err_set(err, ERR_MEMORY, "no memory for the objects that were found");
     for (int i = 0; i < API_SOURCES_MAX; i++) {
         p->last[i].any = bytes_get_u32(&r) != 0;
         p->last[i].t_ns = bytes_get_u64(&r);

@@ -2,6 +2,7 @@
 
 #include "proto/array.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +19,22 @@ int object_name_valid(const char *name)
             return 0;
     }
     return 1;
+}
+
+void object_box(float box[6], const struct object *o)
+{
+    for (int i = 0; i < 3; i++) {
+        box[i] = o->n_points ? INFINITY : 0;
+        box[3 + i] = o->n_points ? -INFINITY : 0;
+    }
+    for (size_t k = 0; k < o->n_points; k++) {
+        const float p[3] = {o->point[k].p.x, o->point[k].p.y, o->point[k].p.z};
+
+        for (int i = 0; i < 3; i++) {
+            box[i] = fminf(box[i], p[i]);
+            box[3 + i] = fmaxf(box[3 + i], p[i]);
+        }
+    }
 }
 
 void object_free(struct object *o)

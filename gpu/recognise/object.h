@@ -49,6 +49,8 @@ struct object {
 int object_name_valid(const char *name);
 
 void object_free(struct object *o);
+/* Around its points, in its frame: the least x, y, z, then the largest; zeros where it has none. */
+void object_box(float box[6], const struct object *o);
 
 /*
  * object_add_view - enrol a view

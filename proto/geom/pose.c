@@ -104,6 +104,20 @@ void pose_put(struct bytes_writer *w, const struct rigid *T)
         bytes_put_f32(w, v[i]);
 }
 
+float pose_angle(const struct rigid *a, const struct rigid *b)
+{
+    float trace = 0;
+
+    for (int i = 0; i < 9; i++)
+        trace += a->r[i] * b->r[i];
+    return acosf(fmaxf(-1, fminf(1, 0.5f * (trace - 1))));
+}
+
+float pose_distance2(const struct rigid *a, const struct rigid *b)
+{
+    return vec3_norm2(vec3_make(a->t[0] - b->t[0], a->t[1] - b->t[1], a->t[2] - b->t[2]));
+}
+
 int pose_turn(const struct rigid *T_wc, struct vec3 up, int last)
 {
     const float *r = T_wc->r;

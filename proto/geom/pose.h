@@ -35,6 +35,9 @@ MUST_CHECK int pose_from_numbers(struct rigid *T, const float v[7], float max_m,
 
 /* Is it finite, within POSE_FAR_M, its rows orthonormal within 1e-3, and right-handed? */
 int pose_is_rigid(const struct rigid *T);
+/* How far two poses are apart: the angle between them, the square of their distance. */
+float pose_angle(const struct rigid *a, const struct rigid *b);
+float pose_distance2(const struct rigid *a, const struct rigid *b);
 
 /*
  * pose_turn - by how many quarters, clockwise, a picture must be turned to stand upright

@@ -1,22 +1,5 @@
 #include "proto/geom/robust.h"
 
-#include <stdlib.h>
-
-#define ANNEAL 1.4
-#define ROUNDS_PER_MU 4
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return x < y ? -1 : x > y;
-}
-
-void robust_sort(double *v, size_t n)
-{
-    qsort(v, n, sizeof *v, by_value);
-}
-
 static void swap(float *v, size_t a, size_t b)
 {
     float t = v[a];
@@ -56,29 +39,4 @@ float robust_select(float *v, size_t n, size_t k)
             lo = j + 1;
     }
     return v[k];
-}
-
-int robust_fit(struct sim3 *m, double *weight, int *rounds, const double *p, const double *q,
-               size_t n, double from, double to, bool scale, struct err *err)
-{
-    double mu = from * from, at[3];
-    int rc = 0;
-
-    *m = sim3_identity();
-    *rounds = 0;
-    while (rc == 0 && mu > to * to && *rounds < ROBUST_ROUNDS_MAX) {
-        for (size_t i = 0; i < n; i++) {
-            double r2 = 0, l;
-
-            sim3_apply(at, m, p + 3 * i);
-            for (size_t k = 0; k < 3; k++)
-                r2 += (at[k] - q[3 * i + k]) * (at[k] - q[3 * i + k]);
-            l = mu / (mu + r2);
-            weight[i] = l * l;
-        }
-        rc = sim3_fit(m, p, q, weight, n, scale, err);
-        if (++*rounds % ROUNDS_PER_MU == 0)
-            mu /= ANNEAL;
-    }
-    return rc;
 }

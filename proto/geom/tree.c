@@ -239,15 +239,3 @@ int tree_neighbours(const struct tree *tree, const double *q, double bound2, int
     visit(&s, 0, 0, tree->n);
     return s.n;
 }
-
-bool tree_nearest(const struct tree *tree, const double *q, double bound2, uint32_t *id, double *d2)
-{
-    uint32_t at;
-    double best;
-
-    if (tree_neighbours(tree, q, bound2, 1, &at, &best) == 0)
-        return false;
-    *id = at;
-    *d2 = best;
-    return true;
-}

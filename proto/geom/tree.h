@@ -41,14 +41,6 @@ MUST_CHECK int tree_new(struct tree **tree, const float *points, size_t n, int d
 void tree_free(struct tree **tree);
 
 /*
- * tree_nearest - the nearest point with squared distance < bound2 (INFINITY: any)
- *
- * Out:     *id: its index in the caller's array; *d2; both untouched when the answer is false
- */
-bool tree_nearest(const struct tree *tree, const double *q, double bound2, uint32_t *id,
-                  double *d2);
-
-/*
  * tree_neighbours - up to k nearest points with squared distance < bound2, nearest first
  *
  * Out:     id [k], d2 [k]

@@ -24,7 +24,7 @@ import results
 # pages whose every figure must come from the results
 HELD = ('README.md',)
 
-MARK = re.compile(r'<!-- (table|figure|quoted): (.*?) -->')
+MARK = re.compile(r'(?<!`)<!-- (table|figure|quoted): (.*?) -->')
 END = '<!-- end -->'
 UNIT = r'(?:%|×|ns|[µu]s|ms|s|min|h|mm|cm|m|km|px|[kMGT]?i?B|bytes?|bits?|(?:frames|points|pictures)/s|fps|Hz|°|degrees?|[GT]FLOP/s|GB/s|million|times)'
 NUMBER = r'(?<![\w.,-])[+-]?\d[\d,]*'

@@ -1,4 +1,4 @@
-// peer_pcl.cpp - the Point Cloud Library's answer to what `reconctl eval cloud` measures
+// peer_pcl.cpp - the Point Cloud Library's answer to what `recond-eval cloud` measures
 //
 //     peer_pcl A.ply B.ply RADIUS ITERATIONS
 //

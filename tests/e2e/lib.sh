@@ -9,6 +9,7 @@
 #   start_recond ...  a daemon on free ports; sets URL, STREAM and PID; further arguments are its flags
 #   stop_recond       SIGTERM, waits; its status is in $STOPPED
 #   ctl ...           reconctl against it
+#   recond_eval ...   tests/eval, which asks the reconctl of $O
 #   field KEY FILE    a member of the last JSON line of a file that has it; a.b goes into maps
 #
 # Environment: O=build folder; SEQ=folder of a sequence; MODELS=folder of networks; BOUNDS=1 on a calm machine
@@ -19,6 +20,9 @@ O=${O:?say where the programs are: O=build/cpu-release}
 MODELS=${MODELS:-gpu/models}
 SEQ=${SEQ:-tests/golden/clip}
 BOUNDS=$((${BOUNDS:-0} == 1))
+TREE=$PWD
+RECONCTL=$(realpath "$O/reconctl")
+export RECONCTL
 PYTHON=$(command -v /usr/bin/python3 || command -v python3)
 WORK=$(mktemp -d) || exit 2
 PID='' URL='' STREAM='' STOPPED='' tests=0 failures=0 planned=0
@@ -111,6 +115,7 @@ stop_recond() {
 }
 
 ctl() { "$O/reconctl" "$@" --url "$URL" --json; }
+recond_eval() { "$PYTHON" "$TREE/tests/eval/recond-eval" "$@"; }
 ctl_exec() { exec "$O/reconctl" "$@" --url "$URL" --json; } # for `&`: then $! is reconctl itself
 
 field() { # key file

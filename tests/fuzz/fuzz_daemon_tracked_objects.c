@@ -74,7 +74,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct tracked_objects_detection sight[2] = {{.object = "a", .class_name = ""},
                                                  {.object = "b", .class_name = "c"}};
     unsigned turn = 0;
-    struct tracked_objects_search look = {
+    struct tracked_objects_search search = {
         .seq = 9, .n = 2, .at = sight, .view = view, .ctx = &turn};
     struct bytes_reader r = bytes_reader(data, size);
     struct err err = {0};
@@ -90,7 +90,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         for (int i = 0; i < 3; i++) {
             sight[0].T_wo = sight[1].T_wo = rigid_identity();
             sight[0].T_wo.t[0] = (float)i;
-            (void)tracked_objects_update(s, &look);
+            (void)tracked_objects_update(s, &search);
             need(s->n <= TRACKED_OBJECTS_MAX);
             for (int k = 0; k < s->n; k++)
                 need(s->at[k].id > 0 && s->at[k].id <= s->last_id);

@@ -87,4 +87,5 @@ def main():
             print(f"{f}:{line}: {v} is in a circle of {len(members)} modules through {' '.join(inside)}")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -124,8 +124,7 @@ rule_fences() {
 ROOMS='
 api/server      api
 api/client      api/file.h
-api/eval        api/file.h
-api/ctl         api api/client api/eval
+api/ctl         api api/client
 proto
 proto/geom      proto
 proto/image     proto
@@ -171,6 +170,27 @@ rule_circles() {
     local folders=()
     read -ra folders <<<"$HOUSE"
     "${PYTHON:-python3}" "$LINT_HOME/circles.py" "${folders[@]}"
+}
+
+# What the files of one room call of each other, too, but for the circles through these files.
+CIRCLES="daemon/disk/journal_segment.c gpu/net/net_dnnl_plan.c proto/cloud/cloud_block.c proto/geom/calibrate.c proto/wire/control.c"
+shape() { # see shape.py
+    (cd "$LINT_TMP/code" && PYTHONDONTWRITEBYTECODE=1 "${PYTHON:-python3}" "$LINT_HOME/shape.py" "$@")
+}
+rule_calls() {
+    # shellcheck disable=SC2086
+    shape calls $CIRCLES
+}
+
+# A static function carries its object: a reader who greps for a name finds few others.
+CLASHES=14
+rule_clashes() { shape clashes "$CLASHES"; }
+
+# A header is a manual; these are longer than one should be.
+DECLARATIONS="api/server/routes.h=31 daemon/disk/store.h=41 gpu/net/net_graph.h=61 proto/json.h=38"
+rule_declarations() {
+    # shellcheck disable=SC2086
+    shape declarations 30 $DECLARATIONS
 }
 
 # Headers of the CUDA back end can be compiled only where CUDA's own headers are.
@@ -475,5 +495,5 @@ rule_figures() {
 }
 
 # shellcheck disable=SC2034
-RULES="arrows fences rooms circles symbols headers_c headers_cxx exit cuda_checked cuda_launch cuda_bounds ifdef macro_return file_length function_length
+RULES="arrows fences rooms circles calls clashes declarations symbols headers_c headers_cxx exit cuda_checked cuda_launch cuda_bounds ifdef macro_return file_length function_length
        line_length format words riddles layout shell python man pages metrics events figures tables locks"

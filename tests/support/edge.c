@@ -248,7 +248,7 @@ void edge_answer_free(struct edge_answer *a)
 
 const char *edge_header(const struct edge_answer *a, const char *name)
 {
-    static char value[512];
+    static _Thread_local char value[512];
     size_t n = strlen(name);
 
     for (const char *line = strstr(a->head, "\r\n"); line; line = strstr(line + 2, "\r\n"))

@@ -42,6 +42,7 @@ struct core_export {
 };
 
 struct fake_core {
+    struct later *later; /* first: fake_host.c */
     pthread_mutex_t lock;
     int max_sessions, n;
     uint64_t rank;
@@ -54,7 +55,6 @@ struct fake_core {
     void (*wake)(void *edge, void *cookie);
     void *edge;
     uint8_t *message;
-    struct later *later;
 };
 
 static struct fake_core *fake(struct core *c)
@@ -329,22 +329,10 @@ static int depth(struct core *core, const char *id, float *buf, size_t cap, int 
     return 0;
 }
 
-static int task_new(struct core *core, struct later_task **t, const struct later_kind *kind,
-                    void *ctx, const char *owner, struct err *err)
-{
-    return later_new(fake(core)->later, t, kind, ctx, owner, err);
-}
-
 static enum api_health health(struct core *core, char why[API_TEXT_CAP])
 {
     strcpy(why, fake(core)->health == API_READY ? "" : "because");
     return fake(core)->health;
-}
-
-static size_t metrics(struct core *core, char *buf, size_t cap)
-{
-    (void)core;
-    return (size_t)snprintf(buf, cap, "# TYPE fake_up gauge\nfake_up 1\n");
 }
 
 void fake_core_set_state(struct fake_core *c, const char *id, enum session_state state)
@@ -594,12 +582,8 @@ const struct core_ops *fake_core_ops(void)
         .submap_place = submap_place,
         .trajectory = trajectory,
         .depth = depth,
-        .task_new = task_new,
-        .task_kick = later_kick,
-        .task_free = later_free,
         FAKE_HOST_OPS,
         .health = health,
-        .metrics = metrics,
         .stream_expect = stream_expect,
         .stream_open = stream_open,
         .stream_start = stream_start,

@@ -1,5 +1,5 @@
 /*
- * geom_case.h - clouds and motions that tests of geometry share: noise with a seed, a plane, a room
+ * geom_case.h - clouds and motions that tests of geometry share: noise with a seed, a plane
  */
 #ifndef RECOND_TESTS_GEOM_CASE_H
 #define RECOND_TESTS_GEOM_CASE_H
@@ -79,38 +79,6 @@ static inline void same_motion(const struct sim3 *is, const struct sim3 *should,
     near(distance(is->t, should->t), 0, metres);
     near(sim3_angle_deg(is, should), 0, degrees);
     near(is->s, should->s, scale);
-}
-
-/* A room of 6 x 4 x 2.5 m with a table, a cupboard and a ball: points on its surfaces. */
-static inline void scene_point(float *p, size_t i)
-{
-    static const double box[][6] = {{0, 0, 0, 6, 4, 2.5},
-                                    {1, 1, 0, 2.4, 1.8, 0.75},
-                                    {4.9, 0, 0, 6, 0.6, 1.9},
-                                    {3.5, 2.9, 0, 4.1, 4, 1.1}};
-    const double *b = box[i % 8 < 4 ? 0 : i % 8 < 7 ? i % 8 - 3 : 0];
-    int side = (int)(i / 8 % 6);
-
-    if (i % 8 == 7) {
-        double z = uniform(-1, 1), at = uniform(0, 2 * M_PI), s = sqrt(1 - z * z);
-
-        p[0] = (float)(2 + 0.5 * s * cos(at));
-        p[1] = (float)(3 + 0.5 * s * sin(at));
-        p[2] = (float)(0.5 + 0.5 * z);
-        return;
-    }
-    for (int k = 0; k < 3; k++)
-        p[k] = (float)uniform(b[k], b[k + 3]);
-    p[side % 3] = (float)b[side % 3 + 3 * (side / 3)];
-}
-
-static inline float *scene(size_t n)
-{
-    float *xyz = cloud_of(n);
-
-    for (size_t i = 0; i < n; i++)
-        scene_point(xyz + 3 * i, i);
-    return xyz;
 }
 
 #endif

@@ -109,7 +109,7 @@ static void the_map_comes_out_of_cuda(void **state)
 {
     (void)state;
     if (gpu_cuda_count() == 0) {
-        print_message("# no CUDA device, or a build without CUDA\n");
+        print_message("# hardware: no CUDA device, or a build without CUDA\n");
         skip();
     }
     on_device("cuda");

@@ -71,7 +71,7 @@ static int close_device(void **state)
 static void need_engines(void)
 {
     if (!g) {
-        print_message("# no CUDA device with JPEG engines and nvJPEG\n");
+        print_message("# hardware: no CUDA device with JPEG engines and nvJPEG\n");
         skip();
     }
 }
@@ -219,7 +219,7 @@ static void made_as_the_formula_says(void **state)
 
     (void)state;
     if (!jpeg_rig_cuda || !jpeg_rig_cuda->devices()) {
-        print_message("# no CUDA device\n");
+        print_message("# hardware: no CUDA device\n");
         skip();
     }
     for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)

@@ -4,6 +4,8 @@
  *
  * Both sides are given the same depth and poses, and round alike: they must agree in every bit of
  * every list, slot, id, point and map.
+ *
+ * timeout: 400
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -38,7 +40,7 @@ static struct fusion_rig *open_or_skip(const struct gpu_session_config *c, int n
     int rc = fusion_cuda ? fusion_cuda->open(&r, c, n, &err)
                          : err_set(&err, ERR_UNSUPPORTED, "this build has no CUDA");
     if (rc)
-        print_message("# %s\n", err.text);
+        print_message("# %s%s\n", rc == ERR_UNSUPPORTED ? "hardware: " : "", err.text);
     if (rc == ERR_UNSUPPORTED)
         skip();
     assert_int_equal(rc, 0);

@@ -45,7 +45,7 @@ static void in_a_child(int (*run)(void))
     assert_true(child > 0);
     assert_int_equal(waitpid(child, &status, 0), child);
     if (WIFEXITED(status) && WEXITSTATUS(status) == NO_DEVICE) {
-        print_message("# no CUDA device, or a build without CUDA\n");
+        print_message("# hardware: no CUDA device, or a build without CUDA\n");
         skip();
     }
     assert_int_equal(status, 0);

@@ -24,7 +24,7 @@ static void need_device(void)
     const char *why = net_case_cuda ? net_case_cuda->why_not() : "built without CUDA";
     if (!why)
         return;
-    print_message("# skipped: %s\n", why);
+    print_message("# hardware: %s\n", why);
     skip();
 }
 

@@ -2,6 +2,8 @@
  * The line of pairs on CUDA against the CPU. Both compute with the same functions, which use
  * nothing but arithmetic and are rounded alike, so every change, every voxel and every bit of what
  * clients hold must be equal.
+ *
+ * timeout: 400
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,7 +22,7 @@ static struct gpu *open_or_skip(const char *device)
     struct err err = {0};
 
     if (strcmp(device, "cpu") && gpu_cuda_count() == 0) {
-        print_message("# no CUDA device, or a build without CUDA\n");
+        print_message("# hardware: no CUDA device, or a build without CUDA\n");
         skip();
     }
     if (gpu_open(&g, &config, &err))

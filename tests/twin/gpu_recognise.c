@@ -3,6 +3,8 @@
  *
  * Bound:   equal bits, of every stage. Both run the same functions of + - * / and roots, and what
  *          is summed up are whole numbers.
+ *
+ * timeout: 400
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -129,7 +131,7 @@ static void stages_agree(void **state)
         if (rc) {
             shape_case_close(&a);
             shape_case_close(&b);
-            print_message("# SKIP %s\n", err.text);
+            print_message("# hardware: %s\n", err.text);
             assert_int_equal(rc, ERR_UNSUPPORTED);
             skip();
         }
@@ -164,7 +166,7 @@ static void recognisers_agree(void **state)
     (void)state;
     rc = recogniser_open(&cuda, "cuda:0", W, H, &library, &err);
     if (rc) {
-        print_message("# SKIP %s\n", err.text);
+        print_message("# hardware: %s\n", err.text);
         assert_int_equal(rc, ERR_UNSUPPORTED);
         skip();
     }

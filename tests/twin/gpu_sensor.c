@@ -30,7 +30,7 @@ static struct fusion_rig *open_or_skip(const struct gpu_session_config *c)
     int rc = fusion_cuda ? fusion_cuda->open(&r, c, 1, &err)
                          : err_set(&err, ERR_UNSUPPORTED, "this build has no CUDA");
     if (rc)
-        print_message("# %s\n", err.text);
+        print_message("# %s%s\n", rc == ERR_UNSUPPORTED ? "hardware: " : "", err.text);
     if (rc == ERR_UNSUPPORTED)
         skip();
     assert_int_equal(rc, 0);

@@ -31,7 +31,7 @@ static struct gpu *open_cuda(void)
     struct gpu *g = NULL;
     struct err err = {0};
     if (gpu_cuda_count() == 0) {
-        print_message("# no CUDA device, or a build without CUDA\n");
+        print_message("# hardware: no CUDA device, or a build without CUDA\n");
         skip();
     }
     if (gpu_open(&g, &config, &err))

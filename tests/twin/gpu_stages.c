@@ -5,6 +5,8 @@
  * Bound:   equal bits at every boundary but the last, where all first weights are 1 (gpu_line says
  *          why); a value that no stage reads is not compared. Sizes are odd and cut blocks, warps
  *          and groups of pixels; guard bands beside every array stay as they were.
+ *
+ * timeout: 400
  */
 #include <math.h>
 #include <setjmp.h>
@@ -59,7 +61,7 @@ static void open_both(struct both *b, int size, enum rules rules)
     rc = fusion_cuda ? fusion_cuda->open(&b->cuda, &c, 1, &err)
                      : err_set(&err, ERR_UNSUPPORTED, "this build has no CUDA");
     if (rc)
-        print_message("# %s\n", err.text);
+        print_message("# %s%s\n", rc == ERR_UNSUPPORTED ? "hardware: " : "", err.text);
     if (rc == ERR_UNSUPPORTED)
         skip();
     assert_int_equal(rc, 0);

@@ -4,6 +4,8 @@
  *
  * Twins agree in every bit (gpu_line.c): the bytes that they write differ in the back end's name
  * alone, and a session may go from one to the other between any two frames.
+ *
+ * timeout: 400
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -32,7 +34,7 @@ static struct fusion_rig *open_or_skip(const struct gpu_session_config *c, int n
     int rc = fusion_cuda ? fusion_cuda->open(&r, c, n, &err)
                          : err_set(&err, ERR_UNSUPPORTED, "this build has no CUDA");
     if (rc)
-        print_message("# %s\n", err.text);
+        print_message("# %s%s\n", rc == ERR_UNSUPPORTED ? "hardware: " : "", err.text);
     if (rc == ERR_UNSUPPORTED)
         skip();
     assert_int_equal(rc, 0);

@@ -34,7 +34,7 @@ struct rig {
 static void need_device(void)
 {
     if (gpu_cuda_count() == 0) {
-        print_message("# no CUDA device, or a build without CUDA\n");
+        print_message("# hardware: no CUDA device, or a build without CUDA\n");
         skip();
     }
 }

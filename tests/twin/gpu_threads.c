@@ -214,7 +214,7 @@ static void on_cuda(void **state)
 {
     (void)state;
     if (gpu_cuda_count() == 0) {
-        print_message("# no CUDA device, or a build without CUDA\n");
+        print_message("# hardware: no CUDA device, or a build without CUDA\n");
         skip();
     }
     check("cuda");

@@ -60,7 +60,7 @@ static void landmarks_agree(void **state)
         rc = track_rig_cuda ? track_rig_cuda->landmark_search(&b, &params[i], &err)
                             : err_set(&err, ERR_UNSUPPORTED, "this build has no CUDA");
         if (rc)
-            print_message("# %s\n", err.text);
+            print_message("# %s%s\n", rc == ERR_UNSUPPORTED ? "hardware: " : "", err.text);
         if (rc == ERR_UNSUPPORTED) {
             landmark_case_close(&c);
             free(noise);
@@ -163,7 +163,7 @@ static void tracks_agree(void **state)
     int rc = 0;
     (void)state;
     if (!track_rig_cuda) {
-        print_message("# this build has no CUDA\n");
+        print_message("# hardware: this build has no CUDA\n");
         skip();
     }
     for (int i = 0; i < SIDES; i++)
@@ -195,7 +195,7 @@ static void tracks_agree(void **state)
         close_side(&s[i]);
     }
     if (rc)
-        print_message("# %s\n", err.text);
+        print_message("# %s%s\n", rc == ERR_UNSUPPORTED ? "hardware: " : "", err.text);
     if (rc == ERR_UNSUPPORTED)
         skip();
     assert_int_equal(rc, 0);
@@ -234,7 +234,7 @@ static void paths_agree(void **state)
     int rc = 0;
     (void)state;
     if (!track_rig_cuda) {
-        print_message("# this build has no CUDA\n");
+        print_message("# hardware: this build has no CUDA\n");
         skip();
     }
     open_side(&s, 163, 121);
@@ -267,7 +267,7 @@ static void paths_agree(void **state)
     free(cpu_arena);
     free(arena);
     if (rc)
-        print_message("# %s\n", err.text);
+        print_message("# %s%s\n", rc == ERR_UNSUPPORTED ? "hardware: " : "", err.text);
     if (rc == ERR_UNSUPPORTED)
         skip();
     assert_int_equal(rc, 0);

@@ -115,7 +115,7 @@ static void and_on_cuda(void **state)
 {
     (void)state;
     if (gpu_cuda_count() == 0) {
-        print_message("# no CUDA device, or a build without CUDA\n");
+        print_message("# hardware: no CUDA device, or a build without CUDA\n");
         skip();
     }
     on_device("cuda");

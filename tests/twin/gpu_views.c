@@ -128,7 +128,7 @@ static void test_views(void **state)
 
     (void)state;
     if (rc)
-        print_message("# %s\n", err.text);
+        print_message("# %s%s\n", rc == ERR_UNSUPPORTED ? "hardware: " : "", err.text);
     if (rc == ERR_UNSUPPORTED)
         skip();
     assert_int_equal(rc, 0);

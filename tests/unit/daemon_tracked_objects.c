@@ -13,7 +13,7 @@
 
 static struct tracked_objects now;
 static struct tracked_objects_detection sights[8];
-static struct tracked_objects_search look;
+static struct tracked_objects_search search;
 static struct vec3 gone[4]; /* places that the picture shows to be empty */
 static int n_gone;
 
@@ -30,13 +30,13 @@ static enum tracked_objects_visibility view(void *ctx, const char *object, const
 static void begin(void)
 {
     memset(&now, 0, sizeof(now));
-    look = (struct tracked_objects_search){.at = sights, .view = view};
+    search = (struct tracked_objects_search){.at = sights, .view = view};
     n_gone = 0;
 }
 
 static void see(const char *object, float x, float y)
 {
-    struct tracked_objects_detection *s = &sights[look.n++];
+    struct tracked_objects_detection *s = &sights[search.n++];
 
     *s = (struct tracked_objects_detection){.object = object,
                                             .class_name = "thing",
@@ -58,10 +58,10 @@ static uint64_t next(void)
 {
     uint64_t news;
 
-    look.seq++;
-    look.revision += 10;
-    news = tracked_objects_update(&now, &look);
-    look.n = n_gone = 0;
+    search.seq++;
+    search.revision += 10;
+    news = tracked_objects_update(&now, &search);
+    search.n = n_gone = 0;
     return news;
 }
 
@@ -94,7 +94,7 @@ static void what_stays_is_the_same(void **state)
     assert_int_equal(now.at[0].seq, 2);
     assert_int_equal(now.n, 3);
     assert_int_equal(now.n_history, 3); /* that it is still there is no change */
-    look.submap = 1;                    /* another world: nothing there is known */
+    search.submap = 1;                  /* another world: nothing there is known */
     see("mug", 1, 0);
     assert_true(next() == 8);
     is(3, 4, CONTROL_OBJECT_NEW, 1);
@@ -194,14 +194,14 @@ static void there_are_bounds(void **state)
     for (int k = 0; k < 300; k++) {
         empty(k % 2 ? 100 : 101, 0);
         see("box", k % 2 ? 101 : 100, 0);
-        look.at = sights;
+        search.at = sights;
         next();
     }
     assert_true(now.n_history > TRACKED_OBJECTS_HISTORY);
     assert_int_equal(tracked_objects_history(&now, list), TRACKED_OBJECTS_HISTORY);
     for (int i = 1; i < TRACKED_OBJECTS_HISTORY; i++)
         assert_true(list[i].seq > list[i - 1].seq);
-    assert_int_equal(list[TRACKED_OBJECTS_HISTORY - 1].seq, look.seq);
+    assert_int_equal(list[TRACKED_OBJECTS_HISTORY - 1].seq, search.seq);
     free(list);
 }
 

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "gpu/tuning.h"
-#include "gpu/views/views_params.h"
+#include "gpu/views/contrast_point.h"
 
 static void test_rows(void **state)
 {
@@ -57,11 +57,27 @@ static void test_overrides(void **state)
     assert_true(p.sweep_peak == 4000 && p.agree_rel == 0.05f);
 }
 
+/* Half the gain: a pixel's contrast is half as far from the middle. */
+static void test_result(void **state)
+{
+    const uint16_t level[4] = {0, 400, 400, 400};
+    struct params_overrides o = {0};
+    struct views_params ours, theirs;
+
+    (void)state;
+    override_with(&o, "contrast_gain", "24");
+    params_fill(&ours, &views_params_stage, NULL, NULL);
+    params_fill(&theirs, &views_params_stage, &o, NULL);
+    assert_int_equal(contrast_at(&ours, level, 2, 2, 0, 0), 47); /* 128 - 48 * 1200 / 708.8 */
+    assert_int_equal(contrast_at(&theirs, level, 2, 2, 0, 0), 87);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows),
         cmocka_unit_test(test_overrides),
+        cmocka_unit_test(test_result),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

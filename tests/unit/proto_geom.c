@@ -11,10 +11,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "proto/geom/icp.h"
 #include "proto/geom/octa.h"
 #include "proto/geom/robust.h"
 #include "proto/geom/solve.h"
+#include "proto/geom/tree.h"
 #include "tests/support/bound.h"
 #include "tests/support/geom_case.h"
 
@@ -118,7 +118,7 @@ static void a_wall_is_not_looked_through(void **unused)
         for (int i = 0; i < 20000; i++) {
             const double q[3] = {uniform(0, 79.8), uniform(0, 79.8), far ? 20 : 0.01};
 
-            assert_true(tree_nearest(tree, q, (double)INFINITY, &id, &d2));
+            assert_int_equal(tree_neighbours(tree, q, (double)INFINITY, 1, &id, &d2), 1);
             assert_true(d2 <= q[2] * q[2] + 0.0200001);
         }
         took[far] = (double)(clock() - start) / CLOCKS_PER_SEC;
@@ -138,9 +138,9 @@ static void a_bound_is_not_reached(void **unused)
 
     (void)unused;
     assert_int_equal(tree_new(&tree, xyz, 2, 3, NULL), 0);
-    assert_false(tree_nearest(tree, q, 25, &id, &d2));
+    assert_int_equal(tree_neighbours(tree, q, 25, 1, &id, &d2), 0);
     assert_true(id == 7 && d2 == -1);
-    assert_true(tree_nearest(tree, q, 25.000001, &id, &d2));
+    assert_int_equal(tree_neighbours(tree, q, 25.000001, 1, &id, &d2), 1);
     assert_true(id == 0 && d2 == 25);
     tree_free(&tree);
     assert_int_equal(tree_new(&tree, xyz, 0, 3, NULL), ERR_INPUT);
@@ -239,6 +239,13 @@ static void eigenvectors_are_turned_into_themselves(void **unused)
     }
 }
 
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return x < y ? -1 : x > y;
+}
+
 static void ranks_are_those_of_the_sorted(void **unused)
 {
     double sorted[300];
@@ -250,97 +257,11 @@ static void ranks_are_those_of_the_sorted(void **unused)
 
         for (size_t i = 0; i < n; i++)
             sorted[i] = v[i] = (float)floor(uniform(0, run % 2 ? 1e6 : 5));
-        robust_sort(sorted, n);
+        qsort(sorted, n, sizeof *sorted, by_value);
         for (size_t i = 1; i < n; i++)
             assert_true(sorted[i - 1] <= sorted[i]);
         assert_true((double)robust_select(v, n, k) == sorted[k]);
     }
-}
-
-/* Two pairs of five are wrong by metres; a fit of all would be off by as much. */
-static void wrong_pairs_do_not_move_a_robust_fit(void **unused)
-{
-    const double axis[3] = {1, -1, 2};
-    const struct sim3 should = motion_of(axis, 70, 1, -2, 0.5, 1.5);
-    double p[300], q[300], weight[100];
-    struct sim3 m;
-    int rounds;
-
-    (void)unused;
-    for (size_t i = 0; i < 100; i++) {
-        for (size_t k = 0; k < 3; k++)
-            p[3 * i + k] = uniform(-3, 3);
-        sim3_apply(q + 3 * i, &should, p + 3 * i);
-        for (size_t k = 0; k < 3; k++)
-            q[3 * i + k] += i % 5 < 2 ? uniform(-4, 4) : uniform(-1e-4, 1e-4);
-    }
-    assert_int_equal(robust_fit(&m, weight, &rounds, p, q, 100, 20, 0.01, true, NULL), 0);
-    same_motion(&m, &should, 2e-4, 0.01, 1e-4);
-    assert_true(rounds > 10 && rounds < ROBUST_ROUNDS_MAX);
-    for (int i = 0; i < 100; i++)
-        assert_true(i % 5 < 2 || weight[i] > 0.9);
-    assert_int_equal(sim3_fit(&m, p, q, NULL, 100, true, NULL), 0);
-    assert_true(sim3_angle_deg(&m, &should) > 1);
-    assert_int_equal(robust_fit(&m, weight, &rounds, p, q, 1, 20, 0.01, true, NULL), ERR_INPUT);
-}
-
-/* ----------------------------------------------------------------------------------------- icp */
-
-static void icp_finds_a_small_motion(void **unused)
-{
-    const size_t n = 20000;
-    const double axis[3] = {1, 2, -1};
-    float *a = scene(n), *b = cloud_of(n);
-    const struct sim3 start = sim3_identity();
-    struct icp_options o = icp_defaults;
-    struct icp_result r;
-    struct tree *tree;
-
-    (void)unused;
-    o.max_iterations = 200;
-    for (int run = 0; run < 3; run++) { /* rigid; with a scale; a part of the points */
-        struct sim3 should = motion_of(axis, 0.4, 0.02, -0.01, 0.015, run == 1 ? 1.004 : 1);
-
-        icp_apply(b, a, n, &should);
-        assert_int_equal(tree_new(&tree, b, n, 3, NULL), 0);
-        o.scale = run == 1;
-        o.max_points = run == 2 ? 3000 : 0;
-        assert_int_equal(icp_fit(&r, a, n, b, tree, &start, &o, NULL), 0);
-        assert_true(r.converged && r.iterations > 1 && r.iterations < 200);
-        same_motion(&r.motion, &should, 1e-5, 1e-5 / DEGREE, 1e-5);
-        assert_int_equal(r.inliers, n);
-        near(r.fitness, 1, 0);
-        near(r.rmse, 0, 1e-6);
-        o.max_iterations = 1;
-        assert_int_equal(icp_fit(&r, a, n, b, tree, &start, &o, NULL), 0);
-        assert_false(r.converged);
-        o.max_iterations = 200;
-        tree_free(&tree);
-    }
-    free(a);
-    free(b);
-}
-
-static void icp_refuses_what_it_cannot_know(void **unused)
-{
-    float a[9] = {0, 0, 0, 1, 0, 0, 0, 1, 0}, far[9] = {9, 9, 9, 10, 9, 9, 9, 10, 9};
-    float line[9] = {0, 0, 0, 1, 0, 0, 2, 0, 0};
-    const struct sim3 start = sim3_identity();
-    struct icp_options o = icp_defaults;
-    struct icp_result r;
-    struct tree *tree;
-    struct err err;
-
-    (void)unused;
-    assert_int_equal(tree_new(&tree, far, 3, 3, NULL), 0);
-    assert_int_equal(icp_fit(&r, a, 3, far, tree, &start, &o, &err), ERR_INPUT);
-    assert_non_null(strstr(err.text, "0 of 3 points lie within 0.1 m"));
-    tree_free(&tree);
-    assert_int_equal(tree_new(&tree, line, 3, 3, NULL), 0);
-    assert_int_equal(icp_fit(&r, line, 3, line, tree, &start, &o, NULL), ERR_INPUT);
-    o.radius_m = NAN;
-    assert_int_equal(icp_fit(&r, a, 3, line, tree, &start, &o, NULL), ERR_INPUT);
-    tree_free(&tree);
 }
 
 /* -------------------------------------------------------------------------------------- octa */
@@ -414,9 +335,6 @@ int main(void)
         cmocka_unit_test(moments_are_those_of_all_pairs),
         cmocka_unit_test(eigenvectors_are_turned_into_themselves),
         cmocka_unit_test(ranks_are_those_of_the_sorted),
-        cmocka_unit_test(wrong_pairs_do_not_move_a_robust_fit),
-        cmocka_unit_test(icp_finds_a_small_motion),
-        cmocka_unit_test(icp_refuses_what_it_cannot_know),
         cmocka_unit_test(directions_fit_twelve_bits),
         cmocka_unit_test(axes_are_codes_and_nothing_is_none),
     };
