@@ -22,7 +22,7 @@ import sys
 import results
 
 # pages whose every figure must come from the results
-HELD = ('README.md',)
+HELD = ('README.md', 'docs/MODELS.md', 'docs/PERFORMANCE.md')
 
 MARK = re.compile(r'(?<!`)<!-- (table|figure|quoted): (.*?) -->')
 END = '<!-- end -->'
