@@ -94,6 +94,7 @@ API_SRC    := $(filter-out $(filter-out api/file.c,$(CLIENT_SRC)) $(CTL_SRC) $(i
 DAEMON_SRC := $(filter-out daemon/main.c,$(call rooms,daemon,*.c))
 
 COMMA := ,
+HASH := \#
 # `$(call run,WORD) command`: the command alone under V=1, else one line WORD target
 run = $(if $(filter 1,$(V)),,@printf '%-7s %s\n' $(1) $(@:$(O)/%=%);)
 objs = $(addprefix $(O)/,$(addsuffix .o,$(1)))
@@ -298,7 +299,7 @@ pages: ## write anew what docs/*.md and README.md say of tests/bench/*.tsv and o
 	@$(PYTHON) tests/bench/pages.py
 	@$(PYTHON) api/openapi_page.py api/openapi.yaml docs/API.md
 # Levenberg-Marquardt on the processor, the judge of the optimiser of landmarks: tests/bench/card runs it where it is
-CERES_FLAGS ?= $(shell echo '\#include <ceres/version.h>' | g++ -E -x c++ - >/dev/null 2>&1 && echo '-isystem /usr/include/eigen3 -lceres -lglog -lpthread')
+CERES_FLAGS ?= $(shell printf '%s\n' '$(HASH)include <ceres/version.h>' | g++ -E -x c++ - >/dev/null 2>&1 && echo '-isystem /usr/include/eigen3 -lceres -lglog -lpthread')
 peer-ceres: $(O)/tests/bench/peer_ceres ## where Debian's libceres-dev is: Levenberg-Marquardt beside the optimiser of landmarks
 $(O)/tests/bench/peer_ceres: tests/bench/peer_ceres.cpp
 	@mkdir -p $(@D)
