@@ -12,6 +12,7 @@
 #define RECOND_API_SESSION_OPTIONS_H
 
 #include "proto/json.h"
+#include "proto/json_write.h"
 #include "proto/types.h"
 
 #define API_NAME_CAP 64

@@ -1,4 +1,5 @@
 #include "proto/json.h"
+#include "proto/json_write.h"
 
 #include <inttypes.h>
 #include <jansson.h>

@@ -1,14 +1,11 @@
 /*
- * json.h - JSON in and out, bounded
+ * json.h - JSON comes in, bounded; it goes out by json_write.h
  *
- * Reading wraps jansson (json.c is the only file that includes it) and adds what it lacks: depth
+ * This wraps jansson (json.c is the only file that includes it) and adds what it lacks: depth
  * and size limits before anything is allocated, an object at top level, no duplicate keys, no NUL
  * anywhere. The json_get_* functions read typed members and note what is wrong with a JSON pointer
  * (RFC 6901) to the field, so that a request is answered with all of its errors at once. An absent
  * member leaves *out as it was and is no error; `null` is a value of the wrong type.
- *
- * Writing goes straight into a caller's buffer, allocates nothing and never passes its end; the
- * caller asks once at the end (json_finish) whether all fitted.
  */
 #ifndef RECOND_PROTO_JSON_H
 #define RECOND_PROTO_JSON_H
@@ -106,40 +103,5 @@ void json_only(const struct json_at *at, const char *const *keys);
 bool json_note(const struct json_at *at, const char *key, const char *fmt, ...) ERR_PRINTF(3, 4);
 /* The first issue as an err (ERR_INPUT), or 0. */
 int json_issues_err(const struct json_issues *issues, struct err *err);
-
-/* ------------------------------------------------------------------------------- writing */
-
-#define JSON_WRITE_DEPTH_MAX 16
-
-struct json_writer {
-    char *buf;
-    size_t cap, len;
-    int depth;
-    bool bad;                           /* the text did not fit, or was nested wrongly */
-    bool started[JSON_WRITE_DEPTH_MAX]; /* this level has a member already */
-    char closer[JSON_WRITE_DEPTH_MAX];
-};
-
-struct json_writer json_writer(char *buf, size_t cap);
-/* key is NULL inside lists and at the top. */
-void json_open_map(struct json_writer *w, const char *key);
-void json_open_list(struct json_writer *w, const char *key);
-void json_close(struct json_writer *w);
-/* bad UTF-8 becomes U+FFFD */
-void json_put_text(struct json_writer *w, const char *key, const char *text);
-void json_put_u64(struct json_writer *w, const char *key, uint64_t v);
-void json_put_i64(struct json_writer *w, const char *key, int64_t v);
-/* the shortest form that reads back; NaN: null */
-void json_put_f32(struct json_writer *w, const char *key, float v);
-/* nine decimals: a tenth of a millimetre in degrees; NaN: null */
-void json_put_degrees(struct json_writer *w, const char *key, double v);
-void json_put_bool(struct json_writer *w, const char *key, bool v);
-void json_put_null(struct json_writer *w, const char *key);
-void json_put_hex64(struct json_writer *w, const char *key, uint64_t v); /* 16 hex digits */
-/* a time as "2026-01-31T12:00:00.000Z" */
-void json_put_time(struct json_writer *w, const char *key, double unix_s);
-/* Returns the length without the NUL, which is always written; 0 if the text did not fit or a level
- * is still open. */
-size_t json_finish(struct json_writer *w);
 
 #endif

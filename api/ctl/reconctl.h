@@ -9,6 +9,7 @@
 
 #include "api/ctl/reconctl_show.h"
 #include "api/ctl/reconctl_stop.h"
+#include "proto/json_write.h"
 
 enum reconctl_exit {
     RECONCTL_OK = 0,

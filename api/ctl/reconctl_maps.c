@@ -3,7 +3,7 @@
 #include "api/file.h"
 #include "proto/geom/pose.h"
 #include "proto/image/png.h"
-#include "proto/json.h"
+#include "proto/json_write.h"
 #include "proto/wire/depth.h"
 
 #include <errno.h>

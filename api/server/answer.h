@@ -11,6 +11,7 @@
 
 #include "api/server/auth.h"
 #include "api/server/problem.h"
+#include "proto/json_write.h"
 
 #include <stdatomic.h>
 

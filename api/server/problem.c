@@ -1,5 +1,7 @@
 #include "api/server/problem.h"
 
+#include "proto/json_write.h"
+
 #include <stdio.h>
 
 static const struct {

@@ -10,6 +10,7 @@
 #include "daemon/session/tenant.h"
 #include "proto/crc32c.h"
 #include "proto/json.h"
+#include "proto/json_write.h"
 
 #include <errno.h>
 #include <limits.h>

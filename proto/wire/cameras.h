@@ -13,6 +13,7 @@
 
 #include "proto/geom/lens.h"
 #include "proto/json.h"
+#include "proto/json_write.h"
 
 #define CAMERAS_MAX 16
 #define CAMERAS_RIG_MAX_M 10.0f /* pose from the camera to the rig's origin */

@@ -5,6 +5,7 @@
 #ifndef RECOND_PROTO_CONTROL_ANSWER_H
 #define RECOND_PROTO_CONTROL_ANSWER_H
 
+#include "proto/json_write.h"
 #include "proto/wire/control_message.h"
 
 const char *control_reason_name(enum control_reason r);

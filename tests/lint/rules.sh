@@ -172,26 +172,18 @@ rule_circles() {
     "${PYTHON:-python3}" "$LINT_HOME/circles.py" "${folders[@]}"
 }
 
-# What the files of one room call of each other, too, but for the circles through these files.
-CIRCLES="daemon/disk/journal_segment.c gpu/net/net_dnnl_plan.c proto/cloud/cloud_block.c proto/geom/calibrate.c"
+# What the files of one room call of each other, too.
 shape() { # see shape.py
     (cd "$LINT_TMP/code" && PYTHONDONTWRITEBYTECODE=1 "${PYTHON:-python3}" "$LINT_HOME/shape.py" "$@")
 }
-rule_calls() {
-    # shellcheck disable=SC2086
-    shape calls $CIRCLES
-}
+rule_calls() { shape calls; }
 
 # A static function carries its object: a reader who greps for a name finds few others.
-CLASHES=14
+CLASHES=4
 rule_clashes() { shape clashes "$CLASHES"; }
 
-# A header is a manual; these are longer than one should be.
-DECLARATIONS="daemon/disk/store.h=41 gpu/net/net_graph.h=61 proto/json.h=38"
-rule_declarations() {
-    # shellcheck disable=SC2086
-    shape declarations 30 $DECLARATIONS
-}
+# A header is a manual.
+rule_declarations() { shape declarations 30; }
 
 # Headers of the CUDA back end can be compiled only where CUDA's own headers are.
 header_has_cuda() {

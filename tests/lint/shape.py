@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""shape.py clashes MAX | declarations MAX [HEADER=N...] | calls [FILE...] - the shape of the tree in the current folder, stripped of comments
+"""shape.py clashes MAX | declarations MAX [HEADER=N...] | calls - the shape of the tree in the current folder, stripped of comments
 
 clashes       static functions whose name stands in more than MAX files; twins (x_cpu.c, x_cuda.cu) are one file
 declarations  headers that declare more than MAX functions, or more than the N that a row allows
-calls         circles of files of one folder, by the functions of each other that they call, but those through a FILE
+calls         circles of files of one folder, by the functions of each other that they call
 Prints one line "file:line: what" a finding.
 """
 import os
@@ -46,7 +46,7 @@ def declarations(code, most, *rows):
             yield f'{name}:{line_of(text, found[limit].start())}: declares {len(found)} functions, {limit} are allowed'
 
 
-def calls(code, *left_out):
+def calls(code):
     home, arrows = {}, {}
     for name, text in code.items():
         for m in FUNCTION.finditer(text):
@@ -56,7 +56,7 @@ def calls(code, *left_out):
         arrows[name] = {}
         for m in CALL.finditer(text):
             to = home.get(m[1], set())
-            if len(to) == 1 and name not in to and not {name, *to} & set(left_out) and {os.path.dirname(f) for f in to} == {os.path.dirname(name)}:
+            if len(to) == 1 and name not in to and {os.path.dirname(f) for f in to} == {os.path.dirname(name)}:
                 arrows[name].setdefault(*to, f'{name}:{line_of(text, m.start())}: calls {m[1]}() of {min(to)}')
     for members in circles(arrows):
         for name in members:

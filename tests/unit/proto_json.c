@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "proto/json.h"
+#include "proto/json_write.h"
 
 #include <math.h>
 #include <stdio.h>
