@@ -31,7 +31,6 @@ struct file_content {
 
 /*
  * file_load - read a whole file into memory that is kept from one call to the next
- *
  * In:      name, what an error calls the file; max bytes
  * Returns: 0; ERR_NOT_FOUND; ERR_INPUT (it cannot be read); ERR_LIMIT; ERR_MEMORY
  */

@@ -27,7 +27,6 @@ extern const struct quota quota_none; /* The quota without bounds. */
 
 /*
  * quota_read - change the quotas that a text names
- *
  * In:      text: "name=value,...", names as in struct quota; K, M, G may follow a number of bytes
  * In/out:  q
  * Returns: 0; ERR_INPUT: what is wrong with which name, or which names there are

@@ -66,7 +66,6 @@ size_t token_line_write(char line[TOKEN_LINE_CAP], const struct token_line *t);
 MUST_CHECK int token_file_read(const char *path, char *text, struct err *err);
 /*
  * token_file_next - the next line that names a token
- *
  * In/out:  cursor, what token_file_read() left, moved on and cut into lines; *number counts lines
  * Returns: 1; 0 at the end; ERR_INPUT with where = path:line
  */

@@ -1,6 +1,4 @@
-/*
- * array.h - the one way in which an array grows
- */
+/* array.h - the one way in which an array grows */
 #ifndef RECOND_PROTO_ARRAY_H
 #define RECOND_PROTO_ARRAY_H
 
@@ -15,7 +13,6 @@ extern "C" {
 
 /*
  * array_grow - make room for n elements
- *
  * In/out:  array, the address of a pointer to the elements (NULL or from malloc); *cap, how many
  *          there is room for. The room grows by half at least, so that n appends move 3 n elements
  *          at most. Elements keep their values, new ones have none.

@@ -1,6 +1,4 @@
-/*
- * base64.h - bytes as text (RFC 4648, section 4, padded), as JSON carries them
- */
+/* base64.h - bytes as text (RFC 4648, section 4, padded), as JSON carries them */
 #ifndef RECOND_PROTO_BASE64_H
 #define RECOND_PROTO_BASE64_H
 

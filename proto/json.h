@@ -36,7 +36,6 @@ enum json_kind {
 
 /*
  * json_parse - check and read a whole text
- *
  * In:      text [len], need not end with NUL; max_depth: maps and lists inside each other, 1 = the
  *          top alone
  * Out:     *doc, json_free() it

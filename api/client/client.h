@@ -51,7 +51,6 @@ void client_close(struct client **c);
 
 /*
  * client_request - any REST call
- *
  * In:      path from the root ("/v1/sessions"); json body or NULL
  * Out:     *body (NUL-terminated, free()), *body_len and *status; each may be NULL. Set on errors
  *          that the server answered, too
@@ -77,7 +76,6 @@ MUST_CHECK int client_peek(struct client *c, const char *path, char *buf, size_t
 
 /*
  * client_depth - the depth map of the frame that a session used last (sessions with preview)
- *
  * Out:     *depth [*h][*w] metres, 0 = none, free() it; *seq of its frame
  * Returns: as client_request(); ERR_INPUT: the answer is no such map; ERR_MEMORY
  */
@@ -186,7 +184,6 @@ int client_stream_unanswered(const struct client_stream *s); /* number of kept f
 void client_stream_pace(const struct client_stream *s, float *rate, int *jpeg);
 /*
  * client_stream_send - queue one frame
- *
  * In:      fields of f, its picture and its parts, copied; T_wc with OpenCV camera axes (converted
  *          if need be)
  * Returns: 0; ERR_BUSY: window is used up; ERR_LIMIT: larger than the server takes; ERR_INPUT: seq
@@ -195,7 +192,6 @@ void client_stream_pace(const struct client_stream *s, float *rate, int *jpeg);
 MUST_CHECK int client_stream_send(struct client_stream *s, const struct frame *f, struct err *err);
 /*
  * client_stream_camera - declare a camera, or another one by the same id, before frames name it
- *
  * In:      T_rc with OpenCV camera axes
  * Returns: 0; ERR_LIMIT: CAMERAS_MAX are declared; ERR_STATE: a viewer
  */

@@ -23,7 +23,6 @@ void client_mjpeg_free(struct client_mjpeg **m);
 
 /*
  * client_mjpeg_next - the next picture
- *
  * In:      timeout_ms to wait for bytes; 0 = take what is there
  * Out:     *data [*len], borrowed until the next call
  * Returns: 0; ERR_BUSY: no whole picture yet; ERR_END: the stream is over; ERR_IO

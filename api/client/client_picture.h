@@ -18,7 +18,6 @@ bool client_picture_is(const char *name, bool png);
 
 /*
  * client_picture_load - read a picture file
- *
  * In:      quality of a JPEG that is made of it, 1 ... 100; one that is sent as it is keeps its own
  * Out:     jpeg, as of file_load()
  * Returns: 0; as file_load(); ERR_INPUT: empty, or no picture; ERR_LIMIT: too large, and it cannot
@@ -29,7 +28,6 @@ MUST_CHECK int client_picture_load(struct file_content *jpeg, const char *path, 
 
 /*
  * client_picture_lower - a JPEG anew in its own size, at a quality of 1 ... 100
- *
  * Out:     jpeg, as of file_load(), used again by the next call
  * Returns: 0; ERR_INPUT: no such picture; ERR_LIMIT: it would become no smaller, or takes too long;
  *          ERR_MEMORY

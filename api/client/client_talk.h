@@ -52,7 +52,6 @@ bool client_talk_has_more(const struct client_talk *t);
 /*
  * client_talk_ended - why the connection is over, where rc is how the socket ended (ERR_IO, ERR_END
  * ...)
- *
  * Out:     err is replaced where the server gave a reason
  * Returns: the code of that reason: ERR_END after `bye`; an `error` before `ready` by its status
  */

@@ -43,7 +43,6 @@ void client_ws_close(struct client_ws **w);
 
 /*
  * client_ws_run - let the connection work until something happened, at most timeout_ms
- *
  * Returns: 0; ERR_END: the peer closed it (its reason in err); ERR_DENIED, ERR_NOT_FOUND, ERR_BUSY,
  *          ERR_INPUT: the upgrade was answered with 401/403, 404/410, 429/503, another status;
  *          ERR_IO: no connection, or it broke; else what on_message or on_writable returned

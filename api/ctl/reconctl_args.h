@@ -71,7 +71,6 @@ extern const struct reconctl_command reconctl_push_command, reconctl_pull_comman
 
 /*
  * reconctl_args_parse - options and operands of one command
- *
  * In:      argv[0] is the command's own name
  * Out:     arguments [command->size], zeroed by the caller or set to defaults
  * Returns: 0; ERR_INPUT with a sentence for the user; ERR_FILE: a file to be written cannot be

@@ -1,6 +1,4 @@
-/*
- * reconctl_boards.h - corners of a chessboard in the pictures of a folder, or of two
- */
+/* reconctl_boards.h - corners of a chessboard in the pictures of a folder, or of two */
 #ifndef RECOND_API_RECONCTL_BOARDS_H
 #define RECOND_API_RECONCTL_BOARDS_H
 

@@ -1,6 +1,4 @@
-/*
- * reconctl_boxes.h - tracked objects in a picture: their boxes and names, as the page shows them
- */
+/* reconctl_boxes.h - tracked objects in a picture: their boxes and names, as the page shows them */
 #ifndef RECOND_API_RECONCTL_BOXES_H
 #define RECOND_API_RECONCTL_BOXES_H
 
@@ -22,7 +20,6 @@ struct reconctl_boxes {
 
 /*
  * reconctl_boxes_load - the boxes of present objects
- *
  * In:      from: a file of what GET /v1/sessions/{id}/objects answers; else a session (as
  *          reconctl_find_session() finds it). Of a file those of submaps other than 0 are left out,
  *          of a session those of submaps without a place; lost ones always

@@ -1,6 +1,4 @@
-/*
- * reconctl_help.h - commands by their names, and what `reconctl help` says of them
- */
+/* reconctl_help.h - commands by their names, and what `reconctl help` says of them */
 #ifndef RECOND_API_RECONCTL_HELP_H
 #define RECOND_API_RECONCTL_HELP_H
 

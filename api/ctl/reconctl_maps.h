@@ -20,7 +20,6 @@ struct reconctl_maps;
 MUST_CHECK int reconctl_maps_check(const char *folder, struct err *err);
 /*
  * reconctl_maps_take - a message of the stream
- *
  * In/out:  *m, NULL before the first one
  * In:      folder, NULL: the map is checked and not written; another kind of message is passed over
  * Returns: 0; ERR_INPUT, ERR_LIMIT: a map that is none; ERR_FILE; ERR_MEMORY

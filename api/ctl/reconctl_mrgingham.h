@@ -11,7 +11,6 @@
 
 /*
  * reconctl_mrgingham_find - the inner corners of a board
- *
  * In:      path of a JPEG or PNG; grid: corners along a side
  * Out:     at [grid * grid][2]: pixels, centres at integers, row by row of the board from one of
  *          its corners on

@@ -1,6 +1,4 @@
-/*
- * reconctl_render.h - what the files of `reconctl render` share
- */
+/* reconctl_render.h - what the files of `reconctl render` share */
 #ifndef RECOND_API_RECONCTL_RENDER_H
 #define RECOND_API_RECONCTL_RENDER_H
 
@@ -9,7 +7,6 @@
 
 /*
  * reconctl_render_orient - how the camera is turned before yaw and pitch
- *
  * In:      asked: --up or NULL; said: the axis that the file names, or ""; path: TUM file or NULL.
  *          Up is what was asked, else what the file says, else the mean of the path's cameras, else
  *          y. The camera looks where the path's cameras looked on average
@@ -25,7 +22,6 @@ MUST_CHECK int reconctl_render_level(float R_wc[9], const char *up, const struct
 
 /*
  * reconctl_slice_draw - what lies at one height, seen from above without perspective
- *
  * In:      R_wc, of reconctl_render_orient(): where the camera looks is above. Heights count along
  *          up from the world's origin. Each point is a square as wide as the slice is thick; the
  *          picture has room for the whole cloud, so slices of one cloud have one scale

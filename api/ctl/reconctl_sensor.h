@@ -11,7 +11,6 @@ void reconctl_sensor_free(struct reconctl_sensor **s);
 
 /*
  * reconctl_sensor_add - the frame's depth behind its other parts
- *
  * In:      depth [h][w] metres, 0 = none, seen by the picture's camera
  * In/out:  f; the part is borrowed until the next call
  * Returns: 0; ERR_LIMIT: larger than a part may be; ERR_MEMORY

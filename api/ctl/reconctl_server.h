@@ -1,6 +1,4 @@
-/*
- * reconctl_server.h - a recond that runs for one command
- */
+/* reconctl_server.h - a recond that runs for one command */
 #ifndef RECOND_API_RECONCTL_SERVER_H
 #define RECOND_API_RECONCTL_SERVER_H
 

@@ -1,6 +1,4 @@
-/*
- * reconctl_show.h - text on a terminal: what is safe to show, and what fits
- */
+/* reconctl_show.h - text on a terminal: what is safe to show, and what fits */
 #ifndef RECOND_API_RECONCTL_SHOW_H
 #define RECOND_API_RECONCTL_SHOW_H
 

@@ -1,6 +1,4 @@
-/*
- * reconctl_source.h - where push takes its pictures from: a folder, a video, standard input
- */
+/* reconctl_source.h - where push takes its pictures from: a folder, a video, standard input */
 #ifndef RECOND_API_RECONCTL_SOURCE_H
 #define RECOND_API_RECONCTL_SOURCE_H
 
@@ -53,7 +51,6 @@ void reconctl_source_set_quality(struct reconctl_source *s, int quality);
 
 /*
  * reconctl_source_next - the next frame, all fields filled
- *
  * Out:     f; its payload is borrowed until the next call
  * Returns: 0; ERR_BUSY: not there yet (video, stdin); ERR_END; ERR_IO; ERR_INPUT
  */

@@ -1,6 +1,4 @@
-/*
- * reconctl_stop.h - Ctrl-C, and waiting that it ends
- */
+/* reconctl_stop.h - Ctrl-C, and waiting that it ends */
 #ifndef RECOND_API_RECONCTL_STOP_H
 #define RECOND_API_RECONCTL_STOP_H
 

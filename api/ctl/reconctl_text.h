@@ -1,6 +1,4 @@
-/*
- * reconctl_text.h - words in pictures: small letters, digits and . , - : of 10 x 16 pixels
- */
+/* reconctl_text.h - words in pictures: small letters, digits and . , - : of 10 x 16 pixels */
 #ifndef RECOND_API_RECONCTL_TEXT_H
 #define RECOND_API_RECONCTL_TEXT_H
 

@@ -96,7 +96,6 @@ MUST_CHECK int auth_may(const struct auth_who *who, enum auth_right right, const
 
 /*
  * auth_issue - a fresh token for one session
- *
  * In:      owner: name of the token that the session was made with; "" = it needs none
  * Out:     token, the only copy there ever is: the caller wipes it when it has been told;
  *          kept, what core_ops.tokens_keep and, after a restart, auth_adopt() take

@@ -16,7 +16,6 @@
 
 /*
  * listen_open - a non-blocking TCP listener
- *
  * In:      host: numeric IPv4 or IPv6 address; port: 0 = any; given_fd: a listening socket to check
  *          and use instead, -1 = none; loopback_only: why any other address is refused, NULL = it
  *          is not

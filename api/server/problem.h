@@ -40,7 +40,6 @@ enum problem_kind problem_of(int err_code);
 
 /*
  * problem_write - the document
- *
  * In:      detail: a sentence or ""; issues: wrong fields of the body, or NULL; parameter: name of
  *          a wrong query parameter, or NULL (detail says what is wrong with it)
  * Out:     buf [cap >= PROBLEM_MAX]

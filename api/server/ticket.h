@@ -31,7 +31,6 @@ void ticket_box_free(struct ticket_box **b);
 
 /*
  * ticket_make - a fresh ticket
- *
  * Out:     text, the only copy there ever is: the caller wipes it when it has been told
  * Returns: 0; ERR_BUSY: too many are open; ERR_IO: no randomness
  */

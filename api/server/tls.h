@@ -20,7 +20,6 @@ struct tls;
 
 /*
  * tls_open - read certificate chain and key
- *
  * In:      cert_file: PEM, the server's certificate first; key_file: PEM without a passphrase, not
  *          readable by others
  * Returns: 0; ERR_IO: a file cannot be read; ERR_INPUT: it is no certificate or key, the key is not

@@ -56,7 +56,6 @@ struct ws_frame {
 
 /*
  * ws_frame_read - the next that there is to tell of some bytes
- *
  * In/out:  data [len] is unmasked in place
  * Out:     out, which points into data or r until the next call
  * Returns: how many bytes were taken; call again with the rest

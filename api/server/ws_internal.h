@@ -1,6 +1,4 @@
-/*
- * ws_internal.h - what the stream edge's files share: the edge and its threads
- */
+/* ws_internal.h - what the stream edge's files share: the edge and its threads */
 #ifndef RECOND_API_WS_INTERNAL_H
 #define RECOND_API_WS_INTERNAL_H
 

@@ -97,7 +97,6 @@ void ws_peer_close(struct ws_peer *p);
 
 /*
  * ws_peer_admit - may this connection become a stream?
- *
  * Out:     answer: a whole HTTP response when it may not
  * Returns: 0; else the length of the answer
  */
@@ -127,7 +126,6 @@ bool ws_peer_full(const struct ws_peer *p);
 
 /*
  * ws_peer_tick - deadlines, several times a second
- *
  * In:      dead_ms: how long the peer's kernel has left sent data unacknowledged, 0 = it answers
  * Returns: true: cut the connection now, its client is gone
  */

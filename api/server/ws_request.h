@@ -27,7 +27,6 @@ size_t ws_request_length(const char *bytes, size_t len);
 
 /*
  * ws_request_read - is this a request for a stream?
- *
  * In/out:  head [len], with the empty line; cut into strings, to which the request points
  * Out:     q: status and why, where it is refused; q holds tokens and is the caller's to wipe
  */

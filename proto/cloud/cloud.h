@@ -88,7 +88,6 @@ MUST_CHECK int cloud_place_remove(struct cloud *c, uint32_t submap, const int32_
 
 /*
  * cloud_commit - merge what was staged into the sorted blocks
- *
  * Out:     *n_changed, and the list of changed block indices, borrowed until the next commit
  * Returns: the new revision (old + 1), or the old one if nothing changed
  * Cost:    sort of the staged keys plus one linear merge of each touched block

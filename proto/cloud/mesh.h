@@ -27,7 +27,6 @@ struct mesh {
 
 /*
  * mesh_read - the mesh of a file in memory
- *
  * In:      bytes [len]; scale: what coordinates are multiplied with
  * Out:     m; free it with mesh_free(), it is empty after an error
  * Returns: 0; ERR_INPUT: neither PLY nor OBJ, damaged, a coordinate that is no finite number, no

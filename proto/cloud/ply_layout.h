@@ -76,7 +76,6 @@ struct ply_layout {
 
 /*
  * ply_layout_read - from "ply" to "end_header"; the file stands behind it afterwards
- *
  * In:      path: for errors
  * Returns: 0: a format, one element "vertex" with x, y and z, each a number and there once;
  *          ERR_INPUT; ERR_LIMIT; ERR_UNSUPPORTED: fields as lists, more than one "vertex", colours

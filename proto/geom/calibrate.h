@@ -60,7 +60,6 @@ struct calibrate_result {
 
 /*
  * calibrate_run - both cameras from corners
- *
  * In:      size_px [cameras][2]: width and height of the pictures; board_m: 0, or the board's
  *          corners fill a square of this side, 0 ... board_m, and each picture may have numbered
  *          them from any of its four corners on

@@ -1,6 +1,4 @@
-/*
- * calibrate_rig.h - how the second camera stands to the first (internal to calibrate.c)
- */
+/* calibrate_rig.h - how the second camera stands to the first (internal to calibrate.c) */
 #ifndef RECOND_PROTO_CALIBRATE_RIG_H
 #define RECOND_PROTO_CALIBRATE_RIG_H
 
@@ -8,7 +6,6 @@
 
 /*
  * calibrate_rig_join - the descents of both cameras as one
- *
  * In:      second: the second camera as if it were the first
  * In/out:  d: the first camera; gets the second one, T_21, and poses of boards that the second one
  *          alone sees; corners [n] of both cameras: those of the second are numbered from the same

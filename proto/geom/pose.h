@@ -20,7 +20,6 @@
 
 /*
  * pose_get - read and check a transform
- *
  * Out:     *T; untouched on an error
  * Returns: 0; ERR_INPUT: not finite, |q| off one, |t| > max_m, or the reader ran dry
  */
@@ -42,7 +41,6 @@ float pose_distance2(const struct rigid *a, const struct rigid *b);
 
 /*
  * pose_turn - by how many quarters, clockwise, a picture must be turned to stand upright
- *
  * In:      T_wc of its camera (x right, y down); up: the world's direction away from the ground, of
  *          length 1; last: of the picture before, -1 = there is none
  * Returns: 0...3; `last` while the picture leans less than 50 degrees away from it, so that a

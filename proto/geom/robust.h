@@ -1,6 +1,4 @@
-/*
- * robust.h - what a few wrong values cannot move: ranks
- */
+/* robust.h - what a few wrong values cannot move: ranks */
 #ifndef RECOND_PROTO_ROBUST_H
 #define RECOND_PROTO_ROBUST_H
 
@@ -12,7 +10,6 @@ extern "C" {
 
 /*
  * robust_select - the value of rank k, counted from 0: the median for k = n / 2
- *
  * In/out:  v [n], n > k, finite: reordered
  * Cost:    O(n) where values are in any order
  */

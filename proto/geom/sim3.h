@@ -54,7 +54,6 @@ void sim3_moments_add(struct sim3_moments *s, const double p[3], const double q[
 
 /*
  * sim3_solve - the motion that minimises  sum w |q - (s R p + t)|^2
- *
  * In:      sums of the pairs; scale: is s free, or 1?
  * Out:     *m, also on an error: then one of several motions that are equally good
  * Returns: 0; ERR_INPUT: the pairs lie on one line or in one point, or have no weight, so that no
@@ -68,7 +67,6 @@ MUST_CHECK int sim3_solve(struct sim3 *m, const struct sim3_moments *sums, bool 
 
 /*
  * sim3_fit - sim3_solve() for n pairs
- *
  * In:      p, q [n][3]; weight [n] >= 0, or NULL for 1
  * Cost:    O(n)
  */

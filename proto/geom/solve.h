@@ -1,6 +1,4 @@
-/*
- * solve.h - small systems of linear algebra, in double
- */
+/* solve.h - small systems of linear algebra, in double */
 #ifndef RECOND_PROTO_SOLVE_H
 #define RECOND_PROTO_SOLVE_H
 
@@ -10,7 +8,6 @@ extern "C" {
 
 /*
  * solve_eigen - eigenvalues and eigenvectors of a symmetric matrix, by Jacobi's rotations
- *
  * In/out:  a [n][n], n <= 4: destroyed
  * Out:     value [n] descending; vector [n][n]: row i belongs to value[i] and has length 1
  * Maths:   A v_i = value_i v_i

@@ -31,7 +31,6 @@ struct tree;
 
 /*
  * tree_new - copy and order the points
- *
  * In:      points [n][dim], all finite (the caller has checked)
  * Returns: 0; ERR_INPUT: no point, dim out of 1...TREE_DIM_MAX; ERR_LIMIT: over
  *          TREE_POINTS_MAX; ERR_MEMORY
@@ -42,7 +41,6 @@ void tree_free(struct tree **tree);
 
 /*
  * tree_neighbours - up to k nearest points with squared distance < bound2, nearest first
- *
  * Out:     id [k], d2 [k]
  * Returns: how many were found
  */

@@ -23,7 +23,6 @@ struct upright {
 
 /*
  * upright_turn - by how many quarters, clockwise, a picture must be turned to stand upright
- *
  * In/out:  u: what the pictures before say, then with this one
  * In:      T_wc of its camera (x right, y down); shown: quarters by which it is shown to people, as
  *          its Exif says; last: what the picture before was turned by, -1 = there is none

@@ -31,7 +31,6 @@ size_t deflate_bound(size_t n, size_t n_parts);
 
 /*
  * deflate_pack - one complete stream
- *
  * In:      src, parts in a row, part i part_len[i] bytes long, less than 2^32 in all
  * Out:     dst [cap], *len
  * Returns: 0; ERR_MEMORY: cap is below deflate_bound()

@@ -1,6 +1,4 @@
-/*
- * huffman.h - prefix codes of bounded length, as deflate (RFC 1951, 3.2.2) numbers them
- */
+/* huffman.h - prefix codes of bounded length, as deflate (RFC 1951, 3.2.2) numbers them */
 #ifndef RECOND_PROTO_HUFFMAN_H
 #define RECOND_PROTO_HUFFMAN_H
 
@@ -15,7 +13,6 @@ struct huffman_code {
 
 /*
  * huffman_make - a code for symbols of these frequencies
- *
  * In:      count [n], n <= HUFFMAN_SYMBOLS_MAX, of which at most 2^length_max are not 0; their sum
  *          is below 2^32; length_max <= HUFFMAN_LENGTH_MAX
  * Out:     code [n]: complete where two symbols or more are used, one bit where one is
