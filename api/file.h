@@ -3,8 +3,7 @@
  *
  * A signal that interrupts a call does not end it. Where a function fails, errno says why.
  */
-#ifndef RECOND_API_FILE_H
-#define RECOND_API_FILE_H
+#pragma once
 
 #include "proto/err.h"
 
@@ -36,5 +35,3 @@ struct file_content {
  */
 MUST_CHECK int file_load(struct file_content *content, const char *path, const char *name,
                          size_t max, struct err *err);
-
-#endif

@@ -6,8 +6,7 @@
  * is ever repeated in an error: it may be a token that was pasted at the wrong place.
  * Threads: all calls are pure but for the file they are told.
  */
-#ifndef RECOND_API_TOKEN_H
-#define RECOND_API_TOKEN_H
+#pragma once
 
 #include "api/quota.h"
 
@@ -71,5 +70,3 @@ MUST_CHECK int token_file_read(const char *path, char *text, struct err *err);
  */
 MUST_CHECK int token_file_next(char **cursor, int *number, const char *path, struct token_line *t,
                                struct err *err);
-
-#endif

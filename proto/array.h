@@ -1,6 +1,5 @@
 /* array.h - the one way in which an array grows */
-#ifndef RECOND_PROTO_ARRAY_H
-#define RECOND_PROTO_ARRAY_H
+#pragma once
 
 #include "proto/err.h"
 
@@ -24,5 +23,4 @@ MUST_CHECK int array_grow_u32(void *array, uint32_t *cap, uint64_t n, size_t siz
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -10,8 +10,7 @@
  *          that a state can do without is optional. section_use() holds the rules for all owners.
  * A check of the bytes belongs to the file that a row is kept in.
  */
-#ifndef RECOND_PROTO_SECTION_H
-#define RECOND_PROTO_SECTION_H
+#pragma once
 
 #include "proto/err.h"
 
@@ -62,5 +61,3 @@ int section_find(struct section *s, const uint8_t *row, size_t len, uint32_t tag
  *          another build's
  */
 MUST_CHECK int section_use(const struct section *s, unsigned reads, struct err *err);
-
-#endif

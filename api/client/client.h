@@ -8,8 +8,7 @@
  * ack, and with `reconnect_s` it connects again by itself; where a patch does not fit, without the
  * mirror.
  */
-#ifndef RECOND_API_CLIENT_H
-#define RECOND_API_CLIENT_H
+#pragma once
 
 #include "proto/cloud/cloud.h"
 #include "proto/wire/control.h"
@@ -95,8 +94,6 @@ MUST_CHECK int client_session_create(struct client *c, const char *options_json,
 /* Opens an existing session, without tokens. */
 MUST_CHECK int client_session_find(struct client *c, const char *id, struct client_session *s,
                                    struct err *err);
-
-/* ------------------------------------------------------------------------------------ streams */
 
 #define CLIENT_WINDOW_MAX 64 /* bound of frames in flight, whatever the server grants */
 
@@ -216,5 +213,3 @@ const struct cloud *client_stream_cloud(const struct client_stream *s);
 const struct control_ready *client_stream_ready(const struct client_stream *s);
 const struct control_bye *client_stream_bye(const struct client_stream *s);
 void client_stream_get_stats(const struct client_stream *s, struct client_stream_stats *stats);
-
-#endif

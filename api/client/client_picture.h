@@ -4,8 +4,7 @@
  * PNG becomes JPEG. A picture of more bytes than servers take by default becomes a smaller one:
  * half or less of its sides, 1280 x 960 at least, which is far more than networks look at.
  */
-#ifndef RECOND_API_CLIENT_PICTURE_H
-#define RECOND_API_CLIENT_PICTURE_H
+#pragma once
 
 #include "api/file.h"
 
@@ -34,5 +33,3 @@ MUST_CHECK int client_picture_load(struct file_content *jpeg, const char *path, 
  */
 MUST_CHECK int client_picture_lower(struct file_content *jpeg, const uint8_t *data, size_t len,
                                     int quality, struct err *err);
-
-#endif

@@ -6,8 +6,7 @@
  * Frames:  OpenCV camera axes (x right, y down, z forward); the quaternion is normalised
  * Units:   metres, pixels
  */
-#ifndef RECOND_API_CLIENT_SEQUENCE_H
-#define RECOND_API_CLIENT_SEQUENCE_H
+#pragma once
 
 #include "proto/wire/frame.h"
 
@@ -72,5 +71,3 @@ const char *client_sequence_up(const struct client_sequence *s);
  * Returns: 0; ERR_INPUT: not seven finite numbers, or a quaternion of length 0
  */
 MUST_CHECK int client_sequence_pose(struct rigid *T, const char *text, struct err *err);
-
-#endif

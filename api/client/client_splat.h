@@ -14,8 +14,7 @@
  * Frames:  camera axes OpenCV (x right, y down, z forward)
  * Units:   metres, pixels, radians
  */
-#ifndef RECOND_API_CLIENT_SPLAT_H
-#define RECOND_API_CLIENT_SPLAT_H
+#pragma once
 
 #include "proto/err.h"
 #include "proto/types.h"
@@ -105,5 +104,3 @@ MUST_CHECK int client_splat_draw(uint8_t *picture, const struct client_splat_vie
  * in metres. */
 void client_splat_depth_colours(uint8_t *rgb, const uint16_t *depth_mm, size_t n, float near_m,
                                 float far_m);
-
-#endif

@@ -6,8 +6,7 @@
  * docs/reconctl.1 against the program. Every command's options are a struct whose first member is
  * struct reconctl_common.
  */
-#ifndef RECOND_API_RECONCTL_ARGS_H
-#define RECOND_API_RECONCTL_ARGS_H
+#pragma once
 
 #include "api/ctl/reconctl.h"
 #include "api/session_options.h"
@@ -87,5 +86,3 @@ bool reconctl_option_at(const struct reconctl_command *c, int i, struct reconctl
 /* Counts the letters that must be changed, inserted, deleted or swapped with the next to make b of
  * a. */
 int reconctl_args_distance(const char *a, const char *b);
-
-#endif

@@ -1,6 +1,5 @@
 /* reconctl_boxes.h - tracked objects in a picture: their boxes and names, as the page shows them */
-#ifndef RECOND_API_RECONCTL_BOXES_H
-#define RECOND_API_RECONCTL_BOXES_H
+#pragma once
 
 #include "api/client/client_splat.h"
 #include "api/ctl/reconctl_link.h"
@@ -26,7 +25,7 @@ struct reconctl_boxes {
  * Returns: 0; ERR_INPUT: no such document; as client_request()
  */
 MUST_CHECK int reconctl_boxes_load(struct reconctl_boxes *boxes, const char *from,
-                                    const struct reconctl_common *common, struct err *err);
+                                   const struct reconctl_common *common, struct err *err);
 
 /*
  * reconctl_boxes_draw - their boxes over a picture
@@ -37,6 +36,4 @@ MUST_CHECK int reconctl_boxes_load(struct reconctl_boxes *boxes, const char *fro
  * Returns: 0; ERR_MEMORY
  */
 MUST_CHECK int reconctl_boxes_draw(uint8_t *rgb, const struct client_splat_view *view,
-                                    const struct reconctl_boxes *boxes, struct err *err);
-
-#endif
+                                   const struct reconctl_boxes *boxes, struct err *err);

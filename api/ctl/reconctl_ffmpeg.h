@@ -1,6 +1,5 @@
 /* reconctl_ffmpeg.h - videos as JPEG pictures, through ffmpeg */
-#ifndef RECOND_API_RECONCTL_FFMPEG_H
-#define RECOND_API_RECONCTL_FFMPEG_H
+#pragma once
 
 #include "proto/err.h"
 
@@ -32,5 +31,3 @@ void reconctl_ffmpeg_said(const struct reconctl_ffmpeg *f, const char *path, cha
  * Returns: 0; ERR_INPUT: it is a text, of which ffmpeg would make a film
  */
 MUST_CHECK int reconctl_ffmpeg_probe(double *fps, const char *path, struct err *err);
-
-#endif

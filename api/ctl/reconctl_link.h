@@ -1,6 +1,5 @@
 /* reconctl_link.h - REST connections of commands */
-#ifndef RECOND_API_RECONCTL_LINK_H
-#define RECOND_API_RECONCTL_LINK_H
+#pragma once
 
 #include "api/client/client.h"
 #include "api/ctl/reconctl.h"
@@ -37,5 +36,3 @@ MUST_CHECK int reconctl_get(struct client *client, const char *path, struct json
  */
 MUST_CHECK int reconctl_find_session(char id[CONTROL_ID_CAP], struct client *client,
                                      const char *text, struct err *err);
-
-#endif

@@ -4,8 +4,7 @@
  * It finds boards that mirrors and fisheyes bend, which most finders do not, and brings a C++
  * library with it; as a program it stays out of the build, and is missed by this command alone.
  */
-#ifndef RECOND_API_RECONCTL_MRGINGHAM_H
-#define RECOND_API_RECONCTL_MRGINGHAM_H
+#pragma once
 
 #include "proto/err.h"
 
@@ -19,5 +18,3 @@
  */
 MUST_CHECK int reconctl_mrgingham_find(double (*at)[2], int grid, const char *path,
                                        struct err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* reconctl_render.h - what the files of `reconctl render` share */
-#ifndef RECOND_API_RECONCTL_RENDER_H
-#define RECOND_API_RECONCTL_RENDER_H
+#pragma once
 
 #include "api/client/client_splat.h"
 #include "api/ctl/reconctl_args.h"
@@ -44,5 +43,3 @@ MUST_CHECK int reconctl_film_open(struct reconctl_film **film, const char *path,
 MUST_CHECK int reconctl_film_add(struct reconctl_film *film, const uint8_t *rgb, struct err *err);
 /* Waits until the file is whole. A film that ffmpeg did not finish is removed. */
 MUST_CHECK int reconctl_film_close(struct reconctl_film **film, struct err *err);
-
-#endif

@@ -1,7 +1,6 @@
 /* reconctl_sensor.h - the true depth of a folder's frame as a part of that frame: planes of
  * millimetres, deflated */
-#ifndef RECOND_API_RECONCTL_SENSOR_H
-#define RECOND_API_RECONCTL_SENSOR_H
+#pragma once
 
 #include "proto/wire/frame.h"
 
@@ -17,5 +16,3 @@ void reconctl_sensor_free(struct reconctl_sensor **s);
  */
 MUST_CHECK int reconctl_sensor_add(struct reconctl_sensor *s, struct frame *f, const float *depth,
                                    int w, int h, struct err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* reconctl_source.h - where push takes its pictures from: a folder, a video, standard input */
-#ifndef RECOND_API_RECONCTL_SOURCE_H
-#define RECOND_API_RECONCTL_SOURCE_H
+#pragma once
 
 #include "api/client/client.h"
 
@@ -73,5 +72,3 @@ MUST_CHECK int reconctl_source_camera(struct intrinsics *K, const char *text, st
 uint64_t reconctl_source_broken(const struct reconctl_source *s);
 /* Last error message of ffmpeg, which reads videos; "" = none. */
 void reconctl_source_said(const struct reconctl_source *s, char *text, size_t cap);
-
-#endif

@@ -19,8 +19,7 @@
  * exist.
  * Threads: all calls lock; any thread.
  */
-#ifndef RECOND_API_AUTH_H
-#define RECOND_API_AUTH_H
+#pragma once
 
 #include "api/api.h"
 #include "api/token.h"
@@ -109,5 +108,3 @@ bool auth_open_to_all(const struct auth *a);
 
 /* Finds the token in "Bearer xyz"; "" and 0 for any other scheme or form. */
 const char *auth_bearer(const char *header, size_t *len);
-
-#endif

@@ -4,8 +4,7 @@
  * The library of REST never opens a socket itself. What the kernel says the socket is bound to is
  * compared with the configuration.
  */
-#ifndef RECOND_API_LISTEN_H
-#define RECOND_API_LISTEN_H
+#pragma once
 
 #include "proto/err.h"
 
@@ -59,5 +58,3 @@ struct listen_health {
 /* Leaves zeros if the system gives no values, or if bytes come too fast for values of one
  * moment. */
 struct listen_health listen_health(int fd);
-
-#endif

@@ -7,8 +7,7 @@
  * their SHA-256, so an end of the process voids them.
  * Threads: all calls lock; any thread. Times are seconds of a clock that does not jump.
  */
-#ifndef RECOND_API_TICKET_H
-#define RECOND_API_TICKET_H
+#pragma once
 
 #include "api/api.h"
 #include "api/token.h"
@@ -46,5 +45,3 @@ bool ticket_take(struct ticket_box *b, const uint8_t hash[TOKEN_HASH_BYTES], int
 void ticket_forget_session(struct ticket_box *b, const char *id);
 /* Seconds of the clock that tickets expire by. */
 int64_t ticket_now_s(void);
-
-#endif

@@ -6,8 +6,7 @@
  * fragments, a fragment that continues nothing, a message in the middle of another, a length that
  * is written with more bytes than it needs.
  */
-#ifndef RECOND_API_WS_FRAME_H
-#define RECOND_API_WS_FRAME_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -64,5 +63,3 @@ size_t ws_frame_read(struct ws_frame_reader *r, struct ws_frame *out, uint8_t *d
 
 /* Writes the head of a whole message or control frame; returns its length. */
 size_t ws_frame_head(uint8_t head[WS_FRAME_HEAD_MAX], enum ws_frame_op op, size_t len);
-
-#endif

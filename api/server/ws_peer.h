@@ -11,8 +11,7 @@
  * ends.
  * Threads: the thread of the stream edge that the peer belongs to (ws_slots.h); `woken` any.
  */
-#ifndef RECOND_API_WS_PEER_H
-#define RECOND_API_WS_PEER_H
+#pragma once
 
 #include "api/server/auth.h"
 
@@ -140,5 +139,3 @@ MUST_CHECK bool ws_peer_tick(struct ws_peer *p, int64_t dead_ms, int64_t now_ms)
  * Returns: true: cut the connection now
  */
 MUST_CHECK bool ws_peer_weigh(struct ws_peer *p, uint64_t received, int64_t now_ms);
-
-#endif

@@ -4,8 +4,7 @@
  * Strict, so that a proxy in front and this server see the same request: lines end with CR LF, no
  * line is folded, a header name has the characters that it may have, a path is spelled in one way.
  */
-#ifndef RECOND_API_WS_REQUEST_H
-#define RECOND_API_WS_REQUEST_H
+#pragma once
 
 #include "api/server/ws_peer.h"
 
@@ -34,5 +33,3 @@ void ws_request_read(struct ws_request *q, char *head, size_t len);
 
 /* Writes the answer to an admitted request; returns its length. 0: SHA-1 failed. */
 MUST_CHECK size_t ws_request_accept(const struct ws_request *q, char answer[WS_REQUEST_ANSWER_MAX]);
-
-#endif

@@ -6,8 +6,7 @@
  * negative, from the end; a face of more than three corners becomes a fan of triangles.
  * Units:   as the file has them
  */
-#ifndef RECOND_PROTO_MESH_H
-#define RECOND_PROTO_MESH_H
+#pragma once
 
 #include "proto/err.h"
 
@@ -35,5 +34,3 @@ struct mesh {
 MUST_CHECK int mesh_read(struct mesh *m, const uint8_t *bytes, size_t len, float scale,
                          struct err *err);
 void mesh_free(struct mesh *m);
-
-#endif

@@ -10,8 +10,7 @@
  * Units:   metres, pixels (centres at integers)
  * Maths:   MATH.md (L9), (C1)-(C6)
  */
-#ifndef RECOND_PROTO_CALIBRATE_H
-#define RECOND_PROTO_CALIBRATE_H
+#pragma once
 
 #include "proto/err.h"
 #include "proto/geom/calibrate_project.h"
@@ -71,5 +70,3 @@ struct calibrate_result {
  */
 MUST_CHECK int calibrate_run(struct calibrate_result *out, struct calibrate_corner *corners,
                              size_t n, int size_px[2][2], double board_m, struct err *err);
-
-#endif

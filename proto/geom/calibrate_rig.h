@@ -1,6 +1,5 @@
 /* calibrate_rig.h - how the second camera stands to the first (internal to calibrate.c) */
-#ifndef RECOND_PROTO_CALIBRATE_RIG_H
-#define RECOND_PROTO_CALIBRATE_RIG_H
+#pragma once
 
 #include "proto/geom/calibrate_descent.h"
 
@@ -17,5 +16,3 @@ MUST_CHECK int calibrate_rig_join(struct calibrate_descent *d,
                                   const struct calibrate_descent *second,
                                   struct calibrate_corner *corners, size_t n, double board_m,
                                   struct err *err);
-
-#endif

@@ -11,8 +11,7 @@
  *          the same
  * nvcc reads this header.
  */
-#ifndef RECOND_PROTO_LENS_H
-#define RECOND_PROTO_LENS_H
+#pragma once
 
 #include "proto/err.h"
 #include "proto/types.h"
@@ -408,5 +407,4 @@ MUST_CHECK int lens_get(struct lens *l, const uint8_t in[LENS_BYTES], struct err
 
 #ifdef __cplusplus
 }
-#endif
 #endif

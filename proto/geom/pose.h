@@ -4,8 +4,7 @@
  * Maths:   R(q) = [1-2(yy+zz) 2(xy-zw) 2(xz+yw); 2(xy+zw) 1-2(xx+zz) 2(yz-xw); 2(xz-yw) 2(yz+xw)
  *          1-2(xx+yy)]
  */
-#ifndef RECOND_PROTO_POSE_H
-#define RECOND_PROTO_POSE_H
+#pragma once
 
 #include "proto/bytes.h"
 #include "proto/err.h"
@@ -53,5 +52,3 @@ int pose_turn(const struct rigid *T_wc, struct vec3 up, int last);
 /* The least rotation that takes a direction of the camera to one of the world, both of length 1.
  * The camera's place is the origin. Maths: MATH.md (U2) */
 struct rigid pose_level(struct vec3 up_camera, struct vec3 up_world);
-
-#endif

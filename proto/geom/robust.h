@@ -1,6 +1,5 @@
 /* robust.h - what a few wrong values cannot move: ranks */
-#ifndef RECOND_PROTO_ROBUST_H
-#define RECOND_PROTO_ROBUST_H
+#pragma once
 
 #include <stddef.h>
 
@@ -17,5 +16,4 @@ float robust_select(float *v, size_t n, size_t k);
 
 #ifdef __cplusplus
 }
-#endif
 #endif

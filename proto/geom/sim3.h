@@ -6,8 +6,7 @@
  *          motion in float, which stages use; this one is in double, for fits.
  * Units:   those of the points (metres)
  */
-#ifndef RECOND_PROTO_SIM3_H
-#define RECOND_PROTO_SIM3_H
+#pragma once
 
 #include "proto/err.h"
 #include "proto/types.h"
@@ -75,5 +74,4 @@ MUST_CHECK int sim3_fit(struct sim3 *m, const double *p, const double *q, const 
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -1,6 +1,5 @@
 /* solve.h - small systems of linear algebra, in double */
-#ifndef RECOND_PROTO_SOLVE_H
-#define RECOND_PROTO_SOLVE_H
+#pragma once
 
 #ifdef __cplusplus
 extern "C" {
@@ -16,5 +15,4 @@ void solve_eigen(double *value, double *vector, double *a, int n);
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -11,8 +11,7 @@
  *          on surfaces, up to O(n) for descriptors of many dimensions
  * Threads: queries of one tree may run side by side
  */
-#ifndef RECOND_PROTO_TREE_H
-#define RECOND_PROTO_TREE_H
+#pragma once
 
 #include "proto/err.h"
 
@@ -49,5 +48,4 @@ int tree_neighbours(const struct tree *tree, const double *q, double bound2, int
 
 #ifdef __cplusplus
 }
-#endif
 #endif

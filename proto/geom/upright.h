@@ -8,8 +8,7 @@
  *
  * Maths: MATH.md (U3)
  */
-#ifndef RECOND_PROTO_UPRIGHT_H
-#define RECOND_PROTO_UPRIGHT_H
+#pragma once
 
 #include "proto/types.h"
 
@@ -30,5 +29,3 @@ struct upright {
  *          pictures would lie than stand: the world is then judged anew, from this one on
  */
 int upright_turn(struct upright *u, const struct rigid *T_wc, int shown, int last);
-
-#endif

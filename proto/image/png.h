@@ -4,8 +4,7 @@
  * Reading is bounded: sides are checked against the caller's limit before pixels are allocated,
  * memory for compressed chunks is capped, and a damaged file is an error.
  */
-#ifndef RECOND_PROTO_PNG_H
-#define RECOND_PROTO_PNG_H
+#pragma once
 
 #include "proto/err.h"
 
@@ -56,5 +55,3 @@ MUST_CHECK int png_decode_gray(void *gray, const uint8_t *png, size_t len, int b
 /* Reads the sides of a PNG in memory from its header alone. Returns: 0; ERR_INPUT: it is no PNG, or
  * a side is 0 or above 2^31 - 1 */
 MUST_CHECK int png_probe(const uint8_t *png, size_t len, int *w, int *h, struct err *err);
-
-#endif

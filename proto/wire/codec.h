@@ -6,8 +6,7 @@
  * most the announced size, takes no window or dictionary from the stream and accepts exactly one
  * complete stream.
  */
-#ifndef RECOND_PROTO_CODEC_H
-#define RECOND_PROTO_CODEC_H
+#pragma once
 
 #include "proto/err.h"
 
@@ -53,5 +52,3 @@ MUST_CHECK int codec_pack(struct codec *c, enum codec_kind kind, uint8_t *dst, s
  */
 MUST_CHECK int codec_unpack(struct codec *c, enum codec_kind kind, uint8_t *dst, size_t dst_len,
                             const uint8_t *src, size_t len, struct err *err);
-
-#endif

@@ -6,8 +6,7 @@
  * saved by Huffman codes that fit: neighbouring parts share one where a code of its own would cost
  * more than it saves, and what does not shrink is stored.
  */
-#ifndef RECOND_PROTO_DEFLATE_H
-#define RECOND_PROTO_DEFLATE_H
+#pragma once
 
 #include "proto/err.h"
 #include "proto/wire/huffman.h"
@@ -38,5 +37,3 @@ size_t deflate_bound(size_t n, size_t n_parts);
 MUST_CHECK int deflate_pack(struct deflate *d, uint8_t *dst, size_t cap, size_t *len,
                             const uint8_t *src, const size_t *part_len, size_t n_parts,
                             struct err *err);
-
-#endif

@@ -5,8 +5,7 @@
  * Limits:  DELTA_POINTS_MAX points and DELTA_MESSAGE_MAX bytes a message, checked before anything
  *          is allocated or inflated; a decoder never writes past plain_len
  */
-#ifndef RECOND_PROTO_DELTA_H
-#define RECOND_PROTO_DELTA_H
+#pragma once
 
 #include "proto/cloud/key.h"
 #include "proto/types.h"
@@ -63,5 +62,3 @@ MUST_CHECK int delta_encode(struct delta_scratch *s, const struct delta *d, cons
  */
 MUST_CHECK int delta_decode(struct delta_scratch *s, struct delta *d, const uint8_t *msg,
                             size_t len, struct err *err);
-
-#endif

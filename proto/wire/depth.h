@@ -8,8 +8,7 @@
  * Planes:  each value less its left neighbour, modulo 2^16; the first of a row less the one above,
  *          the first of all less 0
  */
-#ifndef RECOND_PROTO_DEPTH_H
-#define RECOND_PROTO_DEPTH_H
+#pragma once
 
 #include "proto/types.h"
 #include "proto/wire/result.h"
@@ -68,5 +67,3 @@ void depth_decoder_free(struct depth_decoder **d);
  */
 MUST_CHECK int depth_decode(struct depth_decoder *d, struct depth_map *map, const uint8_t *msg,
                             size_t len, struct err *err);
-
-#endif

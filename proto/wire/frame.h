@@ -13,8 +13,7 @@
  * Units:   pixels of the JPEG as it is stored (sensor orientation), metres, nanoseconds of any
  *          clock
  */
-#ifndef RECOND_PROTO_FRAME_H
-#define RECOND_PROTO_FRAME_H
+#pragma once
 
 #include "proto/geom/lens.h"
 
@@ -211,5 +210,3 @@ void frame_encode(uint8_t *msg, const struct frame *f, enum frame_pose_conventio
 /* Multiplies by diag(1, -1, -1) from the right, which converts OpenGL camera axes into OpenCV ones
  * and back. */
 void frame_swap_axes(struct rigid *T);
-
-#endif

@@ -1,6 +1,5 @@
 /* huffman.h - prefix codes of bounded length, as deflate (RFC 1951, 3.2.2) numbers them */
-#ifndef RECOND_PROTO_HUFFMAN_H
-#define RECOND_PROTO_HUFFMAN_H
+#pragma once
 
 #include <stdint.h>
 
@@ -18,5 +17,3 @@ struct huffman_code {
  * Out:     code [n]: complete where two symbols or more are used, one bit where one is
  */
 void huffman_make(struct huffman_code *code, const uint32_t *count, int n, int length_max);
-
-#endif

@@ -5,8 +5,7 @@
  *          mostly of one colour and one surface, and the three channels rise and fall together, so
  *          their differences are small.
  */
-#ifndef RECOND_PROTO_PLANES_H
-#define RECOND_PROTO_PLANES_H
+#pragma once
 
 #include "proto/err.h"
 
@@ -34,5 +33,3 @@ void planes_split(uint8_t *out, const uint32_t *removed, uint32_t n_removed, con
  */
 MUST_CHECK int planes_join(const uint8_t *in, uint32_t *removed, uint32_t n_removed,
                            uint64_t *added, uint32_t n_added, struct err *err);
-
-#endif

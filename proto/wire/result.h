@@ -5,8 +5,7 @@
  * Bytes:   docs/PROTOCOL.md, "Depth maps"; header_len - 4 is the length of both planes together
  * Limits:  RESULT_MESSAGE_MAX bytes a message; the decoder is told how many plain bytes it may make
  */
-#ifndef RECOND_PROTO_RESULT_H
-#define RECOND_PROTO_RESULT_H
+#pragma once
 
 #include "proto/wire/codec.h"
 
@@ -41,5 +40,3 @@ struct result_kind {
 MUST_CHECK int result_unpack(struct result_scratch *s, const struct result_kind *kind,
                              const uint8_t *msg, size_t len, size_t plain_max,
                              const uint8_t **planes, size_t *planes_len, struct err *err);
-
-#endif
