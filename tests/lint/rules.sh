@@ -477,7 +477,7 @@ rule_tables() {
     tables_differ daemon/session/frame_state.h 's/^.* X\((\w+), (\w+), (\w+), "(.*)"\).*/\1 \2 \3 \4/p' \
         's/^\| `([A-Z_]+)` \| `([A-Z_]+)` \| `([A-Z_]+)` \| (.*) \|$/\1 \2 \3 \4/p'
     tables_differ proto/lock.h 's/^.* X\((\w+), (\w+)\).*/\1 \2/p' \
-        's/^\| `([A-Z_]+)` \| `?([A-Z_]+|none)`? \| [^`|]*( `[^|]*)? \| [^|]* \|$/\1 \2/; s/ none$/ NONE/; /^[A-Z_]+ [A-Z_]+$/p'
+        's/^\| `([A-Z_]+)` \| `?([A-Z_]+|none)`? \| [^`|]*( `[^|]*)? \|$/\1 \2/; s/ none$/ NONE/; /^[A-Z_]+ [A-Z_]+$/p'
 }
 tables_differ() { # header, row of the header, row of the page
     [[ -e $1 ]] || return 0
