@@ -1,7 +1,7 @@
 /*
  * planes.h - removed indices and added keys as byte planes that compress well
  *
- * Bytes:   docs/PROTOCOL.md, "Planes". Neighbours along the Morton curve are neighbours in space and
+ * Bytes:   docs/PROTOCOL.md, "Planes". Neighbours along the Morton curve are neighbours in space,
  *          mostly of one colour and one surface, and the three channels rise and fall together, so
  *          their differences are small.
  */
