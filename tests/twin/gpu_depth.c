@@ -2,14 +2,9 @@
  * gpu_depth - the line of depth maps on CUDA against the CPU: the map that was put in comes out of
  * both, frame by frame and in batches beside each other, and a session holds no more than it needs
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "gpu/base/ops.h"
 #include "tests/support/scene.h"
+#include "tests/support/unit.h"
 
 #include <string.h>
 
@@ -99,28 +94,16 @@ static void on_device(const char *device)
     gpu_close(&g);
 }
 
-static void the_map_comes_out(void **state)
+TEST(the_map_comes_out)
 {
-    (void)state;
     on_device("cpu");
 }
 
-static void the_map_comes_out_of_cuda(void **state)
+TEST(the_map_comes_out_of_cuda)
 {
-    (void)state;
     if (gpu_cuda_count() == 0) {
         print_message("# hardware: no CUDA device, or a build without CUDA\n");
         skip();
     }
     on_device("cuda");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_map_comes_out),
-        cmocka_unit_test(the_map_comes_out_of_cuda),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,15 +7,10 @@
  *
  * timeout: 400
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "tests/support/fusion_cuda.h"
 #include "tests/support/image_box.h"
 #include "tests/support/line.h"
+#include "tests/support/unit.h"
 
 /* A tentative definition: in a build with CUDA the linker takes that of fusion_cuda.cu. */
 const struct fusion_api *fusion_cuda __attribute__((common));
@@ -207,28 +202,25 @@ static void lists_and_points_are_the_cpu_twins(int cells)
     }
 }
 
-static void lists_points_and_maps_are_the_cpu_twins(void **state)
+TEST(lists_points_and_maps_are_the_cpu_twins)
 {
-    (void)state;
     lists_and_points_are_the_cpu_twins(0);
 }
 
-static void lists_points_and_cubes_are_the_cpu_twins(void **state)
+TEST(lists_points_and_cubes_are_the_cpu_twins)
 {
-    (void)state;
     lists_and_points_are_the_cpu_twins(1);
 }
 
 /* A camera that hardly moves, and all frames keyframes: they overlap alike, so the newest are
  * tested and the oldest goes. */
-static void keyframes_that_overlap_alike_are_told_apart(void **state)
+TEST(keyframes_that_overlap_alike_are_told_apart)
 {
     struct gpu_session_config c = rough_config(0);
     struct scene scene = scene_make();
     struct fusion_rig *r;
     struct line l = {0};
     uint32_t most = 0;
-    (void)state;
     c.fuse.kf_translation_rel = 1e-3f;
     r = open_or_skip(&c, 1);
     assert_int_equal(line_open(&l, &c), 0);
@@ -286,11 +278,10 @@ static uint32_t count_contested(const struct line *l)
 }
 
 /* With narrow bounds and noise one pixel observes a point and another sees through it. */
-static void an_observation_comes_before_all_votes(void **state)
+TEST(an_observation_comes_before_all_votes)
 {
     struct gpu_session_config c = rough_config(0);
     uint32_t n;
-    (void)state;
     c.fuse.gate_rel = 0.02f;
     c.fuse.carve_rel = 0.02f;
     c.fuse.edge_rel = 0.0f;
@@ -310,11 +301,10 @@ static uint32_t count_unstable_again(const struct line *l)
 }
 
 /* With short memories points are soon stable, and soon no more: they come before new ones. */
-static void points_become_unstable_again(void **state)
+TEST(points_become_unstable_again)
 {
     struct gpu_session_config c = rough_config(0);
     uint32_t n;
-    (void)state;
     c.fuse.w_max = 1.0f;
     c.fuse.min_observations = 2;
     c.fuse.initial_rel = 0.05f;
@@ -365,11 +355,10 @@ static void run_hashes(uint64_t *hash, const struct gpu_session_config *c, int n
     fusion_cuda->close(&r);
 }
 
-static void a_batch_is_its_frames_alone_and_runs_repeat(void **state)
+TEST(a_batch_is_its_frames_alone_and_runs_repeat)
 {
     struct gpu_session_config c[5];
     uint64_t together[5], again[5], alone[5];
-    (void)state;
     for (int k = 0; k < 5; k++) {
         c[k] = rough_config(k % N_SIZES);
     }
@@ -438,7 +427,7 @@ static void check_image(const struct fusion_state *st, const struct gpu_frame *f
     }
 }
 
-static void pictures_come_as_boxes_and_the_last_one_too(void **state)
+TEST(pictures_come_as_boxes_and_the_last_one_too)
 {
     const int picture[5][2] = {{640, 480}, {97, 211}, {99, 35}, {31, 20}, {640, 479}};
     struct gpu_model motion = {0}, model = {.info = {.min_depth_m = 0.5f, .max_depth_m = 10}};
@@ -449,7 +438,6 @@ static void pictures_come_as_boxes_and_the_last_one_too(void **state)
     float *depth, *depth_out;
     uint8_t *rgb;
     uint32_t random = 5;
-    (void)state;
     c.motion = &motion;
     c.depth = &model;
     c.max_image_w = 640;
@@ -484,18 +472,4 @@ static void pictures_come_as_boxes_and_the_last_one_too(void **state)
     free(depth);
     free(depth_out);
     free(rgb);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pictures_come_as_boxes_and_the_last_one_too),
-        cmocka_unit_test(keyframes_that_overlap_alike_are_told_apart),
-        cmocka_unit_test(an_observation_comes_before_all_votes),
-        cmocka_unit_test(points_become_unstable_again),
-        cmocka_unit_test(lists_points_and_maps_are_the_cpu_twins),
-        cmocka_unit_test(lists_points_and_cubes_are_the_cpu_twins),
-        cmocka_unit_test(a_batch_is_its_frames_alone_and_runs_repeat),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

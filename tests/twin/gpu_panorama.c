@@ -5,13 +5,8 @@
  *
  * timeout: 400
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "tests/support/pair_scene.h"
+#include "tests/support/unit.h"
 
 #include <stdlib.h>
 
@@ -162,21 +157,19 @@ static void both_do_the_same(enum gpu_consistency consistency)
     }
 }
 
-static void both_carve_the_same(void **state)
+TEST(both_carve_the_same)
 {
-    (void)state;
     both_do_the_same(GPU_CONSISTENCY_PAPER);
 }
 
-static void both_find_the_same_distances(void **state)
+TEST(both_find_the_same_distances)
 {
-    (void)state;
     both_do_the_same(GPU_CONSISTENCY_PATCH);
 }
 
 /* One camera: a first picture, a pair, too near, a pair across the first one's direction, too far,
  * and a pair upwards. */
-static void both_pair_the_same(void **state)
+TEST(both_pair_the_same)
 {
     static const float path[6][3] = {{-0.6f, -0.5f, 0.5f},  {-0.4f, -0.5f, 0.5f},
                                      {-0.3f, -0.45f, 0.5f}, {-0.35f, -0.25f, 0.55f},
@@ -184,7 +177,6 @@ static void both_pair_the_same(void **state)
     static const enum gpu_paired what[6] = {GPU_PAIRED_KEPT, GPU_PAIRED_LAID, GPU_PAIRED_NONE,
                                             GPU_PAIRED_LAID, GPU_PAIRED_KEPT, GPU_PAIRED_LAID};
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         struct gpu_session_config c =
             odd_config(i ? GPU_CONSISTENCY_PATCH : GPU_CONSISTENCY_PAPER, 2);
@@ -192,13 +184,4 @@ static void both_pair_the_same(void **state)
         c.baseline_m = 0.15f;
         both_do(&c, path, what, 6);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(both_carve_the_same),
-                                       cmocka_unit_test(both_find_the_same_distances),
-                                       cmocka_unit_test(both_pair_the_same)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,16 +4,11 @@
  * Bound:   equal bits, the points' among them: claims are minima, the common ratio is read off
  *          counts, the rest is float arithmetic in the same order, and logarithms are our own.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "tests/support/fusion_cuda.h"
 #include "tests/support/line.h"
 #include "tests/support/lens_case.h"
 #include "tests/support/sensor_case.h"
+#include "tests/support/unit.h"
 
 /* A tentative definition: in a build with CUDA the linker takes that of fusion_cuda.cu. */
 const struct fusion_api *fusion_cuda __attribute__((common));
@@ -122,24 +117,15 @@ static void a_session(enum gpu_depth_source source, int cells, int lenses)
     fusion_cuda->close(&r);
 }
 
-static void sensors_are_the_cpu_twins(void **state)
+TEST(sensors_are_the_cpu_twins)
 {
-    (void)state;
     for (int source = GPU_DEPTH_NETWORK; source <= GPU_DEPTH_BOTH; source++)
         for (int cells = 0; cells < 2; cells++)
             a_session((enum gpu_depth_source)source, cells, 0);
 }
 
-static void so_they_are_through_other_models(void **state)
+TEST(so_they_are_through_other_models)
 {
-    (void)state;
     for (int source = GPU_DEPTH_NETWORK; source <= GPU_DEPTH_BOTH; source++)
         a_session((enum gpu_depth_source)source, 1, 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(sensors_are_the_cpu_twins),
-                                       cmocka_unit_test(so_they_are_through_other_models)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,18 +9,14 @@
  * timeout: 400
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "tests/support/fusion_cuda.h"
 #include "tests/support/lens_case.h"
 #include "tests/support/line.h"
+#include "tests/support/unit.h"
 
 /* A tentative definition: in a build with CUDA the linker takes that of fusion_cuda.cu. */
 const struct fusion_api *fusion_cuda __attribute__((common));
@@ -280,37 +276,22 @@ static void passes_leave_what_stages_leave(enum rules rules)
     }
 }
 
-static void each_pass_leaves_what_the_stages_leave(void **state)
+TEST(each_pass_leaves_what_the_stages_leave)
 {
-    (void)state;
     passes_leave_what_stages_leave(PAPER);
 }
 
-static void the_same_where_points_lie_in_cubes(void **state)
+TEST(the_same_where_points_lie_in_cubes)
 {
-    (void)state;
     passes_leave_what_stages_leave(CELLS);
 }
 
-static void the_same_where_many_views_make_depth(void **state)
+TEST(the_same_where_many_views_make_depth)
 {
-    (void)state;
     passes_leave_what_stages_leave(VIEWS);
 }
 
-static void the_same_through_cameras_of_every_model(void **state)
+TEST(the_same_through_cameras_of_every_model)
 {
-    (void)state;
     passes_leave_what_stages_leave(LENSES);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_pass_leaves_what_the_stages_leave),
-        cmocka_unit_test(the_same_where_points_lie_in_cubes),
-        cmocka_unit_test(the_same_where_many_views_make_depth),
-        cmocka_unit_test(the_same_through_cameras_of_every_model),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

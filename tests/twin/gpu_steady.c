@@ -9,14 +9,11 @@
 #include "tests/support/scene.h"
 #include "tests/support/tiny_model.h"
 #include "tests/support/watch_cuda.h"
+#include "tests/support/unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define W 64
 #define H 64
@@ -155,11 +152,10 @@ static void run(struct rig *r, int frames)
     finish(r, (frames + 1) % 2 * 2);
 }
 
-static void the_watch_sees_what_it_is_there_for(void **state)
+TEST(the_watch_sees_what_it_is_there_for)
 {
     struct watch_cuda w;
 
-    (void)state;
     need_device();
     watch_cuda_begin();
     assert_int_equal(watch_cuda_misbehave(), 0);
@@ -169,12 +165,11 @@ static void the_watch_sees_what_it_is_there_for(void **state)
     assert_string_equal(w.offender, "cudaMalloc");
 }
 
-static void frames_allocate_nothing_and_name_their_streams(void **state)
+TEST(frames_allocate_nothing_and_name_their_streams)
 {
     struct watch_cuda w;
     struct rig r;
 
-    (void)state;
     need_device();
     watch_cuda_begin();
     open_rig(&r);
@@ -194,13 +189,12 @@ static void frames_allocate_nothing_and_name_their_streams(void **state)
     close_rig(&r);
 }
 
-static void sessions_come_and_go_without_the_driver(void **state)
+TEST(sessions_come_and_go_without_the_driver)
 {
     struct gpu_session *s;
     struct watch_cuda w;
     struct rig r;
 
-    (void)state;
     need_device();
     open_rig(&r);
     start(&r, 0);
@@ -215,14 +209,4 @@ static void sessions_come_and_go_without_the_driver(void **state)
         fail_msg("%d made, %d without a stream; the first: %s", w.made, w.streamless, w.offender);
     assert_true(w.streamed >= 20 * 4);
     close_rig(&r);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_watch_sees_what_it_is_there_for),
-        cmocka_unit_test(frames_allocate_nothing_and_name_their_streams),
-        cmocka_unit_test(sessions_come_and_go_without_the_driver),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,18 +6,15 @@
 #include "gpu/gpu.h"
 #include "tests/support/scene.h"
 #include "tests/support/tiny_model.h"
+#include "tests/support/unit.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define W 64
 #define H 64
@@ -204,25 +201,16 @@ static void check(const char *device)
     assert_true(sum_of(device, true) == alone);
 }
 
-static void on_the_cpu(void **state)
+TEST(on_the_cpu)
 {
-    (void)state;
     check("cpu");
 }
 
-static void on_cuda(void **state)
+TEST(on_cuda)
 {
-    (void)state;
     if (gpu_cuda_count() == 0) {
         print_message("# hardware: no CUDA device, or a build without CUDA\n");
         skip();
     }
     check("cuda");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(on_the_cpu), cmocka_unit_test(on_cuda)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,17 +5,12 @@
  * Bound:   equal bits: sums of boxes are whole numbers, the network's input is the same, and its
  *          focal length is (fx = fy)
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "gpu/base/ops.h"
 #include "gpu/mono/image_point.h"
+#include "tests/support/unit.h"
 
 #define NET_W 96
 #define NET_H 64
@@ -105,15 +100,13 @@ static void on_device(const char *device)
     gpu_close(&g);
 }
 
-static void as_if_it_had_come_upright(void **state)
+TEST(as_if_it_had_come_upright)
 {
-    (void)state;
     on_device("cpu");
 }
 
-static void and_on_cuda(void **state)
+TEST(and_on_cuda)
 {
-    (void)state;
     if (gpu_cuda_count() == 0) {
         print_message("# hardware: no CUDA device, or a build without CUDA\n");
         skip();
@@ -122,9 +115,8 @@ static void and_on_cuda(void **state)
 }
 
 /* A corner of a 3 x 2 picture by hand, and four quarters that are none. */
-static void quarters_turn_clockwise(void **state)
+TEST(quarters_turn_clockwise)
 {
-    (void)state;
     assert_int_equal(image_turned(0, 0, 3, 2, 1), 1); /* top left goes to the top right of 2 x 3 */
     assert_int_equal(image_turned(0, 0, 3, 2, 2), 5);
     assert_int_equal(image_turned(0, 0, 3, 2, 3), 4);
@@ -136,15 +128,4 @@ static void quarters_turn_clockwise(void **state)
         at = (int)image_turned(i % 3, i / 3, 3, 2, 2);
         assert_int_equal(image_turned(at % 3, at / 3, 3, 2, 2), i);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(quarters_turn_clockwise),
-        cmocka_unit_test(as_if_it_had_come_upright),
-        cmocka_unit_test(and_on_cuda),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

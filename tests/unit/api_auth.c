@@ -1,15 +1,10 @@
 /* api_auth.c - tokens: the file, issued ones, and every route against every kind of token */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "api/server/auth.h"
 #include "api/server/http.h"
 #include "api/server/ws.h"
 #include "api/server/routes.h"
 #include "tests/support/edge.h"
+#include "tests/support/unit.h"
 
 #include <netinet/in.h>
 #include <stdio.h>
@@ -56,13 +51,12 @@ static int try_open(struct auth **a, struct err *err)
     return auth_open(a, &config, err);
 }
 
-static void test_file_tokens(void **state)
+TEST(test_file_tokens)
 {
     struct auth *a;
     struct auth_who who;
     struct err err = {0};
 
-    (void)state;
     write_file("# comment\n\n  boss\tadmin  " ABC "  \r\n");
     assert_int_equal(try_open(&a, &err), 0);
     assert_int_equal(auth_check(a, "abc", 3, &who, &err), 0);
@@ -82,13 +76,12 @@ static void test_file_tokens(void **state)
     auth_close(&a);
 }
 
-static void test_expiry(void **state)
+TEST(test_expiry)
 {
     struct auth *a;
     struct auth_who who;
     struct err err = {0};
 
-    (void)state;
     write_file("x view " ABC " 2001-01-01\n");
     assert_int_equal(try_open(&a, &err), 0);
     assert_int_equal(auth_check(a, "abc", 3, &who, &err), ERR_DENIED);
@@ -99,7 +92,7 @@ static void test_expiry(void **state)
     auth_close(&a);
 }
 
-static void test_bad_files(void **state)
+TEST(test_bad_files)
 {
     static const char *const bad[] = {
         "x admin\n",
@@ -117,7 +110,6 @@ static void test_bad_files(void **state)
     struct auth *a;
     char good_then_bad[512];
 
-    (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct err err = {0};
         snprintf(good_then_bad, sizeof good_then_bad, "ok view " EMPTY "\n%s", bad[i]);
@@ -129,12 +121,11 @@ static void test_bad_files(void **state)
     }
 }
 
-static void test_file_mode(void **state)
+TEST(test_file_mode)
 {
     struct auth *a;
     struct err err = {0};
 
-    (void)state;
     write_file("x admin " ABC "\n");
     for (int bit = 0; bit < 6; bit++) {
         chmod(file, 0600 | (mode_t)1 << bit);
@@ -146,7 +137,7 @@ static void test_file_mode(void **state)
     auth_close(&a);
 }
 
-static void test_reload(void **state)
+TEST(test_reload)
 {
     struct auth *a;
     struct auth_who who;
@@ -154,7 +145,6 @@ static void test_reload(void **state)
     struct api_token kept;
     char token[TOKEN_CAP];
 
-    (void)state;
     write_file("x admin " ABC "\n");
     assert_int_equal(try_open(&a, &err), 0);
     assert_int_equal(auth_issue(a, "s1", AUTH_VIEW, "", token, &kept, &err), 0);
@@ -168,7 +158,7 @@ static void test_reload(void **state)
     auth_close(&a);
 }
 
-static void test_issued_tokens(void **state)
+TEST(test_issued_tokens)
 {
     struct auth *a;
     struct auth_who who;
@@ -176,7 +166,6 @@ static void test_issued_tokens(void **state)
     struct api_token kept;
     char one[TOKEN_CAP], two[TOKEN_CAP];
 
-    (void)state;
     write_file("");
     assert_int_equal(try_open(&a, &err), 0);
     assert_int_equal(auth_issue(a, "s1", AUTH_INGEST, "", one, &kept, &err), 0);
@@ -198,14 +187,13 @@ static void test_issued_tokens(void **state)
     auth_close(&a);
 }
 
-static void test_issued_tokens_are_bounded(void **state)
+TEST(test_issued_tokens_are_bounded)
 {
     struct auth *a;
     struct err err = {0};
     struct api_token kept;
     char token[TOKEN_CAP];
 
-    (void)state;
     write_file("");
     assert_int_equal(try_open(&a, &err), 0);
     for (int i = 0; i < AUTH_SESSION_TOKENS; i++)
@@ -218,7 +206,7 @@ static void test_issued_tokens_are_bounded(void **state)
 }
 
 /* What auth_issue() gave to keep opens the same door after a restart, and nothing else does. */
-static void test_kept_tokens(void **state)
+TEST(test_kept_tokens)
 {
     struct auth *a;
     struct auth_who who;
@@ -226,7 +214,6 @@ static void test_kept_tokens(void **state)
     struct api_token kept, wrong;
     char token[TOKEN_CAP];
 
-    (void)state;
     write_file("");
     assert_int_equal(try_open(&a, &err), 0);
     assert_int_equal(auth_issue(a, "s1", AUTH_INGEST, "", token, &kept, &err), 0);
@@ -257,7 +244,7 @@ static void test_kept_tokens(void **state)
 
 /* A session's tokens hang on the line of the token that the session was made with, and each stream
  * hears that it has to ask again. */
-static void test_owner_revoked(void **state)
+TEST(test_owner_revoked)
 {
     struct auth *a;
     struct auth_who who, boss;
@@ -266,7 +253,6 @@ static void test_owner_revoked(void **state)
     char one[TOKEN_CAP], two[TOKEN_CAP];
     unsigned generation;
 
-    (void)state;
     write_file("phone ingest " ABC "\n");
     assert_int_equal(try_open(&a, &err), 0);
     assert_int_equal(auth_issue(a, "s1", AUTH_INGEST, "phone", one, &kept[0], &err), 0);
@@ -307,7 +293,7 @@ static void adopt(void *ctx, const struct api_token *kept)
 }
 
 /* POST /v1/sessions has both hashes kept before it answers; without that there is no session. */
-static void test_tokens_are_kept_with_their_session(void **state)
+TEST(test_tokens_are_kept_with_their_session)
 {
     static struct edge e;
     struct edge_session s;
@@ -316,7 +302,6 @@ static void test_tokens_are_kept_with_their_session(void **state)
     struct err err = {0};
     int n = 0;
 
-    (void)state;
     edge_defaults(&e);
     edge_start(&e);
     s = edge_session(&e, NULL);
@@ -339,11 +324,10 @@ static void test_tokens_are_kept_with_their_session(void **state)
     edge_stop(&e);
 }
 
-static void test_bearer(void **state)
+TEST(test_bearer)
 {
     size_t len;
 
-    (void)state;
     assert_string_equal(auth_bearer("Bearer abc", &len), "abc");
     assert_int_equal(len, 3);
     assert_non_null(auth_bearer("bearer  abc  ", &len));
@@ -357,11 +341,10 @@ static void test_bearer(void **state)
     assert_int_equal(len, 0); /* no thread reads what is not there */
 }
 
-static void test_base64url(void **state)
+TEST(test_base64url)
 {
     char out[8];
 
-    (void)state;
     assert_int_equal(token_base64url_decode("YWJj", 4, out, sizeof out), 3);
     assert_memory_equal(out, "abc", 3);
     assert_int_equal(token_base64url_decode("YWI", 3, out, sizeof out), 2);
@@ -450,12 +433,11 @@ static void one_request(struct edge *e, const struct routes_entry *route, enum k
     edge_answer_free(&a);
 }
 
-static void test_every_route_with_every_token(void **state)
+TEST(test_every_route_with_every_token)
 {
     static struct edge e;
     const struct routes_entry *route;
 
-    (void)state;
     edge_defaults(&e);
     edge_start(&e);
     for (int i = 0; (route = routes_at(i)) != NULL; i++)
@@ -466,7 +448,7 @@ static void test_every_route_with_every_token(void **state)
     edge_stop(&e);
 }
 
-static void test_odd_tokens(void **state)
+TEST(test_odd_tokens)
 {
     static struct edge e;
     static const char *const lines[] = {"Authorization:\r\n",
@@ -476,7 +458,6 @@ static void test_odd_tokens(void **state)
                                         "Authorization: " EDGE_ADMIN "\r\n",
                                         "Cookie: token=" EDGE_ADMIN "\r\n"};
 
-    (void)state;
     edge_defaults(&e);
     edge_start(&e);
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
@@ -492,7 +473,7 @@ static void test_odd_tokens(void **state)
 
 /* ------------------------------------------------------------------------------- without tokens */
 
-static void test_no_tokens_on_loopback_alone(void **state)
+TEST(test_no_tokens_on_loopback_alone)
 {
     struct api_config config = {.auth_mode = API_AUTH_NONE,
                                 .http_host = "0.0.0.0",
@@ -508,7 +489,6 @@ static void test_no_tokens_on_loopback_alone(void **state)
     struct err err = {0};
     int fd;
 
-    (void)state;
     assert_int_equal(auth_open(&a, &config, &err), 0);
     assert_int_equal(http_start(&h, &config, a, &err), ERR_INPUT);
     assert_null(h);
@@ -527,12 +507,11 @@ static void test_no_tokens_on_loopback_alone(void **state)
     auth_close(&a);
 }
 
-static void test_names_that_point_at_loopback(void **state)
+TEST(test_names_that_point_at_loopback)
 {
     static struct edge e;
     struct edge_answer a;
 
-    (void)state;
     edge_defaults(&e);
     e.config.auth_mode = API_AUTH_NONE;
     edge_start(&e);
@@ -553,14 +532,13 @@ static void test_names_that_point_at_loopback(void **state)
 }
 
 /* A socket of the service manager is served as it is. */
-static void test_given_sockets(void **state)
+TEST(test_given_sockets)
 {
     static struct edge e;
     struct sockaddr_in any = {.sin_family = AF_INET};
     struct edge_answer a;
     socklen_t len = sizeof any;
 
-    (void)state;
     edge_defaults(&e);
     e.config.http_fd = socket(AF_INET, SOCK_STREAM, 0);
     any.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -575,26 +553,4 @@ static void test_given_sockets(void **state)
     edge_stop(&e);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_file_tokens),
-        cmocka_unit_test(test_expiry),
-        cmocka_unit_test(test_bad_files),
-        cmocka_unit_test(test_file_mode),
-        cmocka_unit_test(test_reload),
-        cmocka_unit_test(test_issued_tokens),
-        cmocka_unit_test(test_issued_tokens_are_bounded),
-        cmocka_unit_test(test_kept_tokens),
-        cmocka_unit_test(test_owner_revoked),
-        cmocka_unit_test(test_tokens_are_kept_with_their_session),
-        cmocka_unit_test(test_bearer),
-        cmocka_unit_test(test_base64url),
-        cmocka_unit_test(test_every_route_with_every_token),
-        cmocka_unit_test(test_odd_tokens),
-        cmocka_unit_test(test_no_tokens_on_loopback_alone),
-        cmocka_unit_test(test_names_that_point_at_loopback),
-        cmocka_unit_test(test_given_sockets),
-    };
-    return cmocka_run_group_tests(tests, make_file, remove_file);
-}
+TEST_GROUP(make_file, remove_file)

@@ -1,12 +1,7 @@
 /* api_http.c - the REST edge over sockets: routes and answers */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "daemon/edges.h"
 #include "tests/support/edge.h"
+#include "tests/support/unit.h"
 
 #include "proto/json.h"
 
@@ -58,13 +53,12 @@ static void expect(const char *method, const char *target, const char *token, co
 
 /* ------------------------------------------------------------------------------- sessions */
 
-static void test_life_of_a_session(void **state)
+TEST_WITH(test_life_of_a_session, setup, teardown)
 {
     struct edge_session s;
     struct edge_answer a;
     char target[80];
 
-    (void)state;
     s = edge_session(&edge, "{\"name\":\"kitchen\",\"step_m\":0.002,\"keyframes\":3,"
                             "\"camera\":{\"fx\":500,\"fy\":501,\"cx\":320,\"cy\":240,"
                             "\"width\":640,\"height\":480}}");
@@ -98,7 +92,7 @@ static void test_life_of_a_session(void **state)
     assert_int_equal(fake_core_counts(edge.core).sessions, 0);
 }
 
-static void test_durability_is_chosen(void **state)
+TEST_WITH(test_durability_is_chosen, setup, teardown)
 {
     static const struct {
         const char *asked, *journal, *record, *mode, *fps;
@@ -115,7 +109,6 @@ static void test_durability_is_chosen(void **state)
     };
     char target[80];
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct edge_session s = edge_session(&edge, cases[i].asked);
         struct edge_answer a;
@@ -134,12 +127,11 @@ static void test_durability_is_chosen(void **state)
     }
 }
 
-static void test_create_answers_where_and_how(void **state)
+TEST_WITH(test_create_answers_where_and_how, setup, teardown)
 {
     struct edge_answer a = edge_request(&edge, "POST", "/v1/sessions", EDGE_INGEST, NULL);
     char url[128], id[API_ID_CAP];
 
-    (void)state;
     assert_int_equal(a.status, 201);
     snprintf(id, sizeof id, "%s", edge_header(&a, "Location") + strlen("/v1/sessions/"));
     snprintf(url, sizeof url, "\"stream_url\":\"ws://127.0.0.1:%d/v1/sessions/%s/stream\"",
@@ -148,14 +140,13 @@ static void test_create_answers_where_and_how(void **state)
     edge_answer_free(&a);
 }
 
-static void test_wrong_fields_are_all_named(void **state)
+TEST_WITH(test_wrong_fields_are_all_named, setup, teardown)
 {
     struct edge_answer a =
         edge_request(&edge, "POST", "/v1/sessions", EDGE_ADMIN,
                      "{\"nam\":1,\"step_m\":5,\"camera\":{\"fx\":\"a\",\"fy\":1,\"cx\":0,\"cy\":0,"
                      "\"width\":640},\"pose_source\":\"gps\",\"preview\":0}");
 
-    (void)state;
     assert_int_equal(a.status, 422);
     assert_string_equal(edge_header(&a, "Content-Type"), "application/problem+json");
     assert_non_null(strstr(a.body, "\"type\":\"urn:recond:problem:invalid-fields\""));
@@ -181,9 +172,8 @@ static void test_wrong_fields_are_all_named(void **state)
     assert_int_equal(fake_core_counts(edge.core).created, 0);
 }
 
-static void test_bad_json(void **state)
+TEST_WITH(test_bad_json, setup, teardown)
 {
-    (void)state;
     expect("POST", "/v1/sessions", EDGE_ADMIN, "{", 400);
     expect("POST", "/v1/sessions", EDGE_ADMIN, "[]", 400);
     expect("POST", "/v1/sessions", EDGE_ADMIN, "7", 400);
@@ -195,13 +185,12 @@ static void test_bad_json(void **state)
     assert_int_equal(fake_core_counts(edge.core).created, 0);
 }
 
-static void test_pages(void **state)
+TEST_WITH(test_pages, setup, teardown)
 {
     struct edge_answer a;
     int seen = 0;
     char target[80] = "/v1/sessions?limit=2";
 
-    (void)state;
     for (int i = 0; i < 5; i++)
         edge_session(&edge, NULL);
     for (int page = 0; page < 3; page++) {
@@ -226,13 +215,12 @@ static void test_pages(void **state)
     expect("GET", "/v1/sessions?colour=red", EDGE_VIEW, NULL, 400);
 }
 
-static void test_ten_thousand_sessions(void **state)
+TEST_WITH(test_ten_thousand_sessions, setup, teardown)
 {
     int fd = edge_connect(http_port(edge.http)), made = 0, busy = 0;
     static const char request[] = "POST /v1/sessions HTTP/1.1\r\nHost: 127.0.0.1\r\n"
                                   "Authorization: Bearer " EDGE_ADMIN "\r\n\r\n";
 
-    (void)state;
     for (int i = 0; i < 10000; i++) {
         struct edge_answer a;
         assert_true(edge_send(fd, request, sizeof request - 1));
@@ -254,13 +242,12 @@ static void test_ten_thousand_sessions(void **state)
 
 /* ------------------------------------------------------------------------------- results */
 
-static void test_cloud(void **state)
+TEST_WITH(test_cloud, setup, teardown)
 {
     struct edge_session s = edge_session(&edge, NULL);
     struct edge_answer a;
     char target[80], text[400];
 
-    (void)state;
     snprintf(target, sizeof target, "/v1/sessions/%s/cloud", s.id);
     a = edge_request(&edge, "GET", target, s.view, NULL);
     assert_int_equal(a.status, 200);
@@ -290,14 +277,13 @@ static void test_cloud(void **state)
     assert_int_equal(fake_core_counts(edge.core).exports_open, 0);
 }
 
-static void test_trajectory(void **state)
+TEST_WITH(test_trajectory, setup, teardown)
 {
     struct edge_session s = edge_session(&edge, NULL);
     struct edge_answer a;
     char target[96];
     int lines;
 
-    (void)state;
     for (int unplaced = 0; unplaced < 2; unplaced++) {
         lines = 0;
         snprintf(target, sizeof target, "/v1/sessions/%s/trajectory?unplaced=%d", s.id, unplaced);
@@ -319,14 +305,13 @@ static void test_trajectory(void **state)
     }
 }
 
-static void test_depth(void **state)
+TEST_WITH(test_depth, setup, teardown)
 {
     struct edge_session with = edge_session(&edge, "{\"preview\":true}");
     struct edge_session without = edge_session(&edge, NULL);
     struct edge_answer a;
     char target[80];
 
-    (void)state;
     snprintf(target, sizeof target, "/v1/sessions/%s/depth", without.id);
     expect("GET", target, without.view, NULL, 409);
     snprintf(target, sizeof target, "/v1/sessions/%s/depth", with.id);
@@ -340,14 +325,13 @@ static void test_depth(void **state)
 }
 
 /* The numbers themselves: a PNG of millimetres would hold 1000, 1000, 1001, 1001, 1001 ... */
-static void test_depth_numbers(void **state)
+TEST_WITH(test_depth_numbers, setup, teardown)
 {
     struct edge_session with = edge_session(&edge, "{\"preview\":true}");
     struct edge_answer a;
     char target[96];
     float v;
 
-    (void)state;
     snprintf(target, sizeof target, "/v1/sessions/%s/depth?format=f32", with.id);
     a = edge_request(&edge, "GET", target, with.view, NULL);
     assert_int_equal(a.status, 200);
@@ -370,11 +354,10 @@ static void test_depth_numbers(void **state)
     expect("GET", target, with.view, NULL, 400);
 }
 
-static void test_health(void **state)
+TEST_WITH(test_health, setup, teardown)
 {
     struct edge_answer a;
 
-    (void)state;
     expect("GET", "/readyz", NULL, NULL, 200);
     fake_core_set_health(edge.core, API_DRAINING);
     a = edge_request(&edge, "GET", "/readyz", NULL, NULL);
@@ -389,12 +372,11 @@ static void test_health(void **state)
     edge_answer_free(&a);
 }
 
-static void test_edge_metrics(void **state)
+TEST_WITH(test_edge_metrics, setup, teardown)
 {
     char text[4096];
     size_t n;
 
-    (void)state;
     expect("GET", "/livez", NULL, NULL, 200);
     expect("GET", "/nix", NULL, NULL, 404);
     n = edges_metrics(edge.http, edge.ws, text, sizeof text);
@@ -406,11 +388,10 @@ static void test_edge_metrics(void **state)
 
 /* ------------------------------------------------------------------------------- methods, types */
 
-static void test_methods(void **state)
+TEST_WITH(test_methods, setup, teardown)
 {
     struct edge_answer a;
 
-    (void)state;
     a = edge_request(&edge, "DELETE", "/v1/sessions", EDGE_ADMIN, NULL);
     assert_int_equal(a.status, 405);
     assert_string_equal(edge_header(&a, "Allow"), "POST, GET, HEAD, OPTIONS");
@@ -430,9 +411,8 @@ static void test_methods(void **state)
     expect("HEAD", "/livez", NULL, NULL, 200);
 }
 
-static void test_types(void **state)
+TEST_WITH(test_types, setup, teardown)
 {
-    (void)state;
     expect_raw("POST /v1/sessions HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer " EDGE_ADMIN
                "\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\n{}",
                415);
@@ -449,11 +429,10 @@ static void test_types(void **state)
     expect_raw("GET /livez HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc", 400);
 }
 
-static void test_origins(void **state)
+TEST_WITH(test_origins, setup, teardown)
 {
     struct edge_answer a;
 
-    (void)state;
     a = edge_raw(&edge, "GET /livez HTTP/1.1\r\nHost: a\r\nOrigin: https://evil.example\r\n\r\n");
     assert_int_equal(a.status, 403);
     assert_non_null(strstr(a.body, "urn:recond:problem:foreign-origin"));
@@ -474,7 +453,7 @@ static void test_origins(void **state)
 
 /* Pages of the same host and of loopback may ask, whatever their port; a browser's same-origin POST
  * names its origin, too. */
-static void test_origins_that_need_no_list(void **state)
+TEST_WITH(test_origins_that_need_no_list, setup, teardown)
 {
     static const struct {
         const char *host, *origin;
@@ -501,7 +480,6 @@ static void test_origins_that_need_no_list(void **state)
     };
     char text[256];
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct edge_answer a;
 
@@ -517,7 +495,7 @@ static void test_origins_that_need_no_list(void **state)
 }
 
 /* A page of another origin reads every header of ours. */
-static void test_headers_that_pages_see(void **state)
+TEST_WITH(test_headers_that_pages_see, setup, teardown)
 {
     static const char *const ours[] = {
         "ETag",          "Location",   "Retry-After",         "Recond-Width",
@@ -525,35 +503,7 @@ static void test_headers_that_pages_see(void **state)
     struct edge_answer a =
         edge_raw(&edge, "GET /livez HTTP/1.1\r\nHost: a\r\nOrigin: " EDGE_ORIGIN "\r\n\r\n");
 
-    (void)state;
     for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
         assert_non_null(strstr(edge_header(&a, "Access-Control-Expose-Headers"), ours[i]));
     edge_answer_free(&a);
-}
-
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        T(test_life_of_a_session),
-        T(test_durability_is_chosen),
-        T(test_create_answers_where_and_how),
-        T(test_wrong_fields_are_all_named),
-        T(test_bad_json),
-        T(test_pages),
-        T(test_ten_thousand_sessions),
-        T(test_cloud),
-        T(test_trajectory),
-        T(test_depth),
-        T(test_depth_numbers),
-        T(test_health),
-        T(test_edge_metrics),
-        T(test_methods),
-        T(test_types),
-        T(test_origins),
-        T(test_origins_that_need_no_list),
-        T(test_headers_that_pages_see),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,6 @@
 /* api_listen.c - what the kernel says of a connection while bytes come */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "api/server/listen.h"
+#include "tests/support/unit.h"
 
 #include <netinet/in.h>
 #include <stdbool.h>
@@ -70,9 +65,8 @@ static void read_all(size_t n)
 }
 
 /* 1,000 bytes less than were read would be counted as a flood of 1,000 the next time. */
-static void test_bytes_that_come_meanwhile(void **state)
+TEST_WITH(test_bytes_that_come_meanwhile, setup, teardown)
 {
-    (void)state;
     more = 1;
     assert_int_equal(listen_health(server).received, 0);
     read_all(600);
@@ -88,25 +82,15 @@ static void test_bytes_that_come_meanwhile(void **state)
     assert_true(listen_health(server).received > 2000);
 }
 
-static void test_addresses_as_text(void **state)
+TEST_WITH(test_addresses_as_text, setup, teardown)
 {
     char text[LISTEN_TEXT_CAP];
     uint8_t addr[16];
 
-    (void)state;
     assert_true(listen_peer(server, addr));
     listen_text(text, addr);
     assert_string_equal(text, "127.0.0.1");
     assert_true(listen_forwarded("10.0.0.1, [2001:db8::1]:80", addr));
     listen_text(text, addr);
     assert_string_equal(text, "2001:db8::1");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_bytes_that_come_meanwhile, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_addresses_as_text, setup, teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

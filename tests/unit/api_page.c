@@ -1,12 +1,7 @@
 /* api_page.c - the page's files: found, typed, cached, fenced in, and nothing else is served */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "api/server/page.h"
 #include "tests/support/edge.h"
+#include "tests/support/unit.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -37,9 +32,8 @@ static struct edge_answer get(const char *target, const char *header)
     return edge_raw(&edge, text);
 }
 
-static void test_table(void **state)
+TEST(test_table)
 {
-    (void)state;
     assert_true(n_web_files >= 4);
     for (int i = 0; i < n_web_files; i++) {
         assert_ptr_equal(page_file(web_files[i].path), &web_files[i]);
@@ -54,9 +48,8 @@ static void test_table(void **state)
     assert_null(page_file("/page"));
 }
 
-static void test_gzip_is_asked_for(void **state)
+TEST(test_gzip_is_asked_for)
 {
-    (void)state;
     assert_false(page_takes_gzip(NULL));
     assert_false(page_takes_gzip(""));
     assert_false(page_takes_gzip("br, deflate"));
@@ -67,9 +60,8 @@ static void test_gzip_is_asked_for(void **state)
     assert_true(page_takes_gzip("*"));
 }
 
-static void test_every_file(void **state)
+TEST_WITH(test_every_file, setup, teardown)
 {
-    (void)state;
     edge_start(&edge);
     for (int i = 0; i < n_web_files; i++) {
         struct edge_answer a = get(web_files[i].path, "");
@@ -88,13 +80,12 @@ static void test_every_file(void **state)
     }
 }
 
-static void test_headers(void **state)
+TEST_WITH(test_headers, setup, teardown)
 {
     struct edge_answer a;
     char stream[64];
     const char *policy;
 
-    (void)state;
     edge_start(&edge);
     a = get("/", "");
     assert_int_equal(a.status, 200);
@@ -113,11 +104,10 @@ static void test_headers(void **state)
 }
 
 /* A public name of the streams is what the policy names, without its path. */
-static void test_public_stream(void **state)
+TEST_WITH(test_public_stream, setup, teardown)
 {
     struct edge_answer a;
 
-    (void)state;
     edge.config.public_ws_url = "wss://scan.example/recond/";
     edge_start(&edge);
     a = get("/app.js", "");
@@ -125,12 +115,11 @@ static void test_public_stream(void **state)
     edge_answer_free(&a);
 }
 
-static void test_cache(void **state)
+TEST_WITH(test_cache, setup, teardown)
 {
     char header[128], tag[64];
     struct edge_answer a;
 
-    (void)state;
     edge_start(&edge);
     a = get("/app.js", "");
     snprintf(tag, sizeof tag, "%s", edge_header(&a, "ETag"));
@@ -149,13 +138,12 @@ static void test_cache(void **state)
     edge_answer_free(&a);
 }
 
-static void test_methods(void **state)
+TEST_WITH(test_methods, setup, teardown)
 {
     static const char head[] = "HEAD /style.css HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n";
     struct edge_answer a;
     int fd;
 
-    (void)state;
     edge_start(&edge);
     fd = edge_connect(http_port(edge.http));
     assert_true(edge_send(fd, head, strlen(head)));
@@ -173,7 +161,7 @@ static void test_methods(void **state)
     edge_answer_free(&a);
 }
 
-static void test_no_other_path(void **state)
+TEST_WITH(test_no_other_path, setup, teardown)
 {
     static const struct {
         const char *target;
@@ -191,7 +179,6 @@ static void test_no_other_path(void **state)
                   {"/app.js?x=1", 400},
                   {"/APP.JS", 404}};
 
-    (void)state;
     edge_start(&edge);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         struct edge_answer a = get(others[i].target, "");
@@ -205,11 +192,10 @@ static void test_no_other_path(void **state)
 }
 
 /* Another page may not read it, and a name that is not loopback's is refused without tokens. */
-static void test_strangers(void **state)
+TEST_WITH(test_strangers, setup, teardown)
 {
     struct edge_answer a;
 
-    (void)state;
     edge.config.auth_mode = API_AUTH_NONE;
     edge_start(&edge);
     a = get("/", "Origin: https://evil.example\r\n");
@@ -218,23 +204,4 @@ static void test_strangers(void **state)
     a = edge_raw(&edge, "GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n");
     assert_int_equal(a.status, 421);
     edge_answer_free(&a);
-}
-
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_table),
-        cmocka_unit_test(test_gzip_is_asked_for),
-        T(test_every_file),
-        T(test_headers),
-        T(test_public_stream),
-        T(test_cache),
-        T(test_methods),
-        T(test_no_other_path),
-        T(test_strangers),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

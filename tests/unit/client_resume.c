@@ -1,6 +1,7 @@
 /* A client's stream that loses its connection: what it asks for on the next one, what it sends
  * again, when it comes back by itself and when it does not. Takes 9 s: pauses. */
 #include "tests/support/stream_play.h"
+#include "tests/support/unit.h"
 
 #include <time.h>
 
@@ -33,7 +34,7 @@ static void play_break(struct ws_fake *s)
     ws_fake_receive(s);
 }
 
-static void a_broken_line_is_resumed(void **state)
+TEST(a_broken_line_is_resumed)
 {
     struct block_case b;
     struct ws_fake *server = malloc(sizeof *server);
@@ -42,7 +43,6 @@ static void a_broken_line_is_resumed(void **state)
     struct frame f;
     struct err err = {0};
 
-    (void)state;
     assert_non_null(server);
     block_case_open(&b);
     ws_fake_start(server, play_break, &b);
@@ -96,7 +96,7 @@ static void play_break_on_the_way(struct ws_fake *s)
     ws_fake_receive(s);
 }
 
-static void a_line_that_breaks_on_the_way_is_resumed_there(void **state)
+TEST(a_line_that_breaks_on_the_way_is_resumed_there)
 {
     struct block_case b;
     struct ws_fake *server = malloc(sizeof *server);
@@ -104,7 +104,6 @@ static void a_line_that_breaks_on_the_way_is_resumed_there(void **state)
     struct seen seen;
     struct err err = {0};
 
-    (void)state;
     assert_non_null(server);
     block_case_open(&b);
     ws_fake_start(server, play_break_on_the_way, &b);
@@ -253,9 +252,8 @@ static void run_cuts(const char *bye, int at_least_ms)
     free(p);
 }
 
-static void a_stream_comes_back_by_itself(void **state)
+TEST(a_stream_comes_back_by_itself)
 {
-    (void)state;
     run_cuts(NULL, 50);
     run_cuts("{\"op\":\"bye\",\"action\":\"reconnect\",\"retry_ms\":300,\"reason\":\"draining\"}",
              300);
@@ -276,7 +274,7 @@ static void play_late(struct ws_fake *s)
     ws_fake_receive(s);
 }
 
-static void after_the_end_it_comes_back_as_a_viewer(void **state)
+TEST(after_the_end_it_comes_back_as_a_viewer)
 {
     struct script *p = calloc(1, sizeof *p);
     struct ws_fake *server = malloc(sizeof *server);
@@ -285,7 +283,6 @@ static void after_the_end_it_comes_back_as_a_viewer(void **state)
     struct frame f = frame(0);
     struct err err = {0};
 
-    (void)state;
     assert_non_null(server);
     assert_non_null(p);
     block_case_open(&p->b);
@@ -349,7 +346,7 @@ static void play_epoch(struct ws_fake *s)
     ws_fake_receive(s);
 }
 
-static void another_epoch_starts_the_mirror_anew(void **state)
+TEST(another_epoch_starts_the_mirror_anew)
 {
     struct script *p = calloc(1, sizeof *p);
     struct ws_fake *server = malloc(sizeof *server);
@@ -358,7 +355,6 @@ static void another_epoch_starts_the_mirror_anew(void **state)
     struct frame f;
     struct err err = {0};
 
-    (void)state;
     assert_non_null(server);
     assert_non_null(p);
     block_case_open(&p->b);
@@ -400,7 +396,7 @@ static void play_last_word(struct ws_fake *s)
     ws_fake_receive(s);
 }
 
-static void who_was_sent_away_stays_away(void **state)
+TEST(who_was_sent_away_stays_away)
 {
     static const struct {
         const char *text;
@@ -421,7 +417,6 @@ static void who_was_sent_away_stays_away(void **state)
     struct seen seen;
     struct err err = {0};
 
-    (void)state;
     assert_non_null(server);
     assert_non_null(p);
     block_case_open(&p->b);
@@ -458,7 +453,7 @@ static void play_never(struct ws_fake *s)
 }
 
 /* A busy server is asked again when it said, others as often as was allowed. */
-static void giving_up_has_its_time(void **state)
+TEST(giving_up_has_its_time)
 {
     struct ws_fake *server = malloc(sizeof *server);
     struct client_stream *s;
@@ -466,7 +461,6 @@ static void giving_up_has_its_time(void **state)
     struct err err = {0};
     double begin;
 
-    (void)state;
     assert_non_null(server);
     ws_fake_start(server, play_never, NULL);
     server->refuse = 503;
@@ -520,7 +514,7 @@ static void play_dead(struct ws_fake *s)
         ws_fake_send(s, 10, "", 0, 0);
 }
 
-static void a_half_open_connection_is_noticed(void **state)
+TEST(a_half_open_connection_is_noticed)
 {
     struct ws_fake *server = malloc(sizeof *server);
     struct client_stream *s;
@@ -528,7 +522,6 @@ static void a_half_open_connection_is_noticed(void **state)
     struct err err = {0};
     double begin;
 
-    (void)state;
     assert_non_null(server);
     ws_fake_start(server, play_dead, NULL);
     server->pings = true;
@@ -550,20 +543,4 @@ static void a_half_open_connection_is_noticed(void **state)
     how.reconnect_s = 0;
     how.ping_ms = how.hangup_ms = 0;
     free(server);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_broken_line_is_resumed),
-        cmocka_unit_test(a_line_that_breaks_on_the_way_is_resumed_there),
-        cmocka_unit_test(a_stream_comes_back_by_itself),
-        cmocka_unit_test(after_the_end_it_comes_back_as_a_viewer),
-        cmocka_unit_test(another_epoch_starts_the_mirror_anew),
-        cmocka_unit_test(who_was_sent_away_stays_away),
-        cmocka_unit_test(giving_up_has_its_time),
-        cmocka_unit_test(a_half_open_connection_is_noticed),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

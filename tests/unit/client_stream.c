@@ -1,6 +1,7 @@
 /* The stream of a client against a server that the test plays: window, mirror, asking again, and a
  * server that breaks the protocol. */
 #include "tests/support/stream_play.h"
+#include "tests/support/unit.h"
 
 #include <time.h>
 
@@ -51,7 +52,7 @@ static void play_session(struct ws_fake *s)
     ws_fake_receive(s);
 }
 
-static void a_session_from_start_to_end(void **state)
+TEST(a_session_from_start_to_end)
 {
     struct block_case b;
     struct ws_fake *server = malloc(sizeof *server);
@@ -62,7 +63,6 @@ static void a_session_from_start_to_end(void **state)
     struct err err = {0};
     uint64_t seq = 10;
 
-    (void)state;
     assert_non_null(server);
     block_case_open(&b);
     ws_fake_start(server, play_session, &b);
@@ -145,7 +145,7 @@ static void play_later(struct ws_fake *s)
     ws_fake_receive(s);
 }
 
-static void what_comes_later_is_sent_again(void **state)
+TEST(what_comes_later_is_sent_again)
 {
     struct ws_fake *server = malloc(sizeof *server);
     struct client_stream_stats stats;
@@ -156,7 +156,6 @@ static void what_comes_later_is_sent_again(void **state)
     float rate = 1;
     int jpeg = 1;
 
-    (void)state;
     assert_non_null(server);
     ws_fake_start(server, play_later, NULL);
     s = open_stream(server, &seen);
@@ -200,7 +199,7 @@ static void play_gap(struct ws_fake *s)
     ws_fake_receive(s);
 }
 
-static void a_patch_that_does_not_fit_ends_the_connection(void **state)
+TEST(a_patch_that_does_not_fit_ends_the_connection)
 {
     struct block_case b;
     struct ws_fake *server = malloc(sizeof *server);
@@ -209,7 +208,6 @@ static void a_patch_that_does_not_fit_ends_the_connection(void **state)
     struct seen seen;
     struct err err = {0};
 
-    (void)state;
     assert_non_null(server);
     block_case_open(&b);
     ws_fake_start(server, play_gap, &b);
@@ -248,7 +246,7 @@ static void play_bad(struct ws_fake *s)
         ;
 }
 
-static void a_server_that_breaks_the_protocol_is_left(void **state)
+TEST(a_server_that_breaks_the_protocol_is_left)
 {
     static const struct {
         const char *text;
@@ -261,7 +259,6 @@ static void a_server_that_breaks_the_protocol_is_left(void **state)
     struct seen seen;
     struct err err = {0};
 
-    (void)state;
     assert_non_null(server);
     block_case_open(&b);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -277,7 +274,7 @@ static void a_server_that_breaks_the_protocol_is_left(void **state)
     free(server);
 }
 
-static void refusals_at_the_door_have_their_codes(void **state)
+TEST(refusals_at_the_door_have_their_codes)
 {
     static const struct {
         int status, code;
@@ -289,7 +286,6 @@ static void refusals_at_the_door_have_their_codes(void **state)
     struct seen seen;
     struct err err = {0};
 
-    (void)state;
     assert_non_null(server);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         ws_fake_start(server, play_bad, NULL);
@@ -312,17 +308,4 @@ static void refusals_at_the_door_have_their_codes(void **state)
     assert_int_equal(run_until(s, NULL, 0, &err), ERR_IO);
     client_stream_close(&s);
     free(server);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_session_from_start_to_end),
-        cmocka_unit_test(what_comes_later_is_sent_again),
-        cmocka_unit_test(a_patch_that_does_not_fit_ends_the_connection),
-        cmocka_unit_test(a_server_that_breaks_the_protocol_is_left),
-        cmocka_unit_test(refusals_at_the_door_have_their_codes),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,7 @@
 /* Points in cubes of space on a drawn room with exact depth: what the keyframes' maps lose is kept,
  * and nothing depends on order. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "tests/support/line.h"
+#include "tests/support/unit.h"
 
 #define W 96
 #define H 72
@@ -39,12 +34,11 @@ static void check_table(const struct line *l)
         assert_true(s->table[i].held == 0 || (uint32_t)(~s->table[i].held >> 32) != 0);
 }
 
-static void keys_are_cubes(void **state)
+TEST(keys_are_cubes)
 {
     struct fuse_params p;
     struct vec3 a = {0.01f, -0.01f, 3.0f}, b = {0.019f, -0.019f, 3.019f},
                 c = {0.021f, -0.01f, 3.0f};
-    (void)state;
     fuse_params_cells(&p);
     assert_int_equal(cell_level(3.0f, &p), 0);
     assert_int_equal(cell_level(3.1f, &p), 1);
@@ -67,13 +61,12 @@ static void keys_are_cubes(void **state)
 
 /* Laps through a room with few keyframes: the model stays what the first laps made, but for cubes
  * that were met too rarely until then, and every point is found by its key. */
-static void laps_meet_the_points_of_the_first(void **state)
+TEST(laps_meet_the_points_of_the_first)
 {
     struct gpu_session_config c = cells_config();
     struct scene scene = scene_make();
     struct line l = {0};
     uint32_t first = 0;
-    (void)state;
     c.fuse.max_keyframes = 8;
     assert_int_equal(line_open(&l, &c), 0);
     for (int i = 0; i < 240; i++) {
@@ -90,13 +83,12 @@ static void laps_meet_the_points_of_the_first(void **state)
 }
 
 /* From 4 m to 0.8 m before a wall: what is in view becomes as dense as the nearest view. */
-static void density_follows_the_nearest_view(void **state)
+TEST(density_follows_the_nearest_view)
 {
     struct gpu_session_config c = cells_config();
     struct scene scene = scene_make();
     struct line l = {0};
     uint32_t in_view = 0;
-    (void)state;
     scene.box_hi.x = scene.box_lo.x;
     assert_int_equal(line_open(&l, &c), 0);
     for (int i = 0; i < 60; i++)
@@ -114,13 +106,12 @@ static void density_follows_the_nearest_view(void **state)
 }
 
 /* A budget that one wall fills: what is seen later is built, and what was seen little gives way. */
-static void a_full_budget_gives_room_to_what_is_seen_now(void **state)
+TEST(a_full_budget_gives_room_to_what_is_seen_now)
 {
     struct gpu_session_config c = cells_config();
     struct scene scene = scene_make();
     struct line l = {0};
     uint32_t behind = 0;
-    (void)state;
     scene.box_hi.x = scene.box_lo.x;
     c.max_points = 7000;
     assert_int_equal(line_open(&l, &c), 0);
@@ -138,14 +129,13 @@ static void a_full_budget_gives_room_to_what_is_seen_now(void **state)
 }
 
 /* The sides of a box that is 30 cm wide, seen at a slant, are covered. */
-static void thin_side_faces_are_kept(void **state)
+TEST(thin_side_faces_are_kept)
 {
     struct gpu_session_config c = cells_config();
     struct scene scene = {{-0.15f, -0.15f, 0.85f}, {0.15f, 0.15f, 1.15f}};
     static uint8_t seen[15][15];
     struct line l = {0};
     uint32_t n = 0;
-    (void)state;
     assert_int_equal(line_open(&l, &c), 0);
     for (int i = 0; i < 60; i++) {
         float a = 0.9f * sinf(0.1f * (float)i);
@@ -165,7 +155,7 @@ static void thin_side_faces_are_kept(void **state)
 }
 
 /* What clients hold lies within publish_rel of the model. */
-static void published_points_follow_the_model(void **state)
+TEST(published_points_follow_the_model)
 {
     struct gpu_session_config c = cells_config();
     struct scene scene = scene_make();
@@ -173,7 +163,6 @@ static void published_points_follow_the_model(void **state)
     uint32_t random = 7;
     double lag = 0;
     uint32_t n = 0;
-    (void)state;
     c.fuse.edge_rel = 0.2f;
     assert_int_equal(line_open(&l, &c), 0);
     for (int i = 0; i < 60; i++) {
@@ -198,13 +187,12 @@ static void published_points_follow_the_model(void **state)
 }
 
 /* The box is taken away: looks along the rays that now end behind it take its points. */
-static void what_moved_away_is_carved(void **state)
+TEST(what_moved_away_is_carved)
 {
     struct gpu_session_config c = cells_config();
     struct scene scene = scene_make();
     struct line l = {0};
     uint32_t on_box[2] = {0, 0};
-    (void)state;
     assert_int_equal(line_open(&l, &c), 0);
     for (int i = 0; i < 120; i++) {
         if (i == 20 || i == 119) {
@@ -249,27 +237,11 @@ static uint64_t run_hash(const uint32_t *visit)
     return h;
 }
 
-static void order_of_pixels_changes_nothing(void **state)
+TEST(order_of_pixels_changes_nothing)
 {
     static uint32_t visit[W * H];
     uint64_t by_rows = run_hash(NULL);
-    (void)state;
     for (uint32_t i = 0; i < W * H; i++)
         visit[i] = W * H - 1 - i;
     assert_int_equal(run_hash(visit), by_rows);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(keys_are_cubes),
-        cmocka_unit_test(laps_meet_the_points_of_the_first),
-        cmocka_unit_test(density_follows_the_nearest_view),
-        cmocka_unit_test(a_full_budget_gives_room_to_what_is_seen_now),
-        cmocka_unit_test(thin_side_faces_are_kept),
-        cmocka_unit_test(published_points_follow_the_model),
-        cmocka_unit_test(what_moved_away_is_carved),
-        cmocka_unit_test(order_of_pixels_changes_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

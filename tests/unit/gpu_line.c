@@ -1,13 +1,8 @@
 /* The whole line on a drawn room: what is built, what stays, what goes, and that nothing depends on
  * order. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "tests/support/image_box.h"
 #include "tests/support/line.h"
+#include "tests/support/unit.h"
 
 #define W 96
 #define H 72
@@ -121,13 +116,12 @@ static void add_noise(struct line *l, float share, uint32_t *random)
         l->depth[i] *= 1.0f + share * (2.0f * scene_random(random) - 1.0f);
 }
 
-static void first_frame_is_a_keyframe_and_inserts_all(void **state)
+TEST(first_frame_is_a_keyframe_and_inserts_all)
 {
     struct gpu_session_config c = line_config(W, H);
     struct scene scene = scene_make();
     struct rigid T = scene_pose(0, 0, -2, 0);
     struct line l = {0};
-    (void)state;
     assert_int_equal(line_open(&l, &c), 0);
     assert_int_equal(line_scene(&l, &scene, &T), 0);
     assert_true(l.f.result.is_keyframe);
@@ -152,14 +146,13 @@ static void first_frame_is_a_keyframe_and_inserts_all(void **state)
 
 /* With exact depth C_c of (4) falls from initial_rel by w/(w+1) a frame, so all points become
  * stable. */
-static void seen_often_points_become_stable_and_are_published(void **state)
+TEST(seen_often_points_become_stable_and_are_published)
 {
     struct gpu_session_config c = line_config(W, H);
     struct scene scene = scene_make();
     struct rigid T = scene_pose(0.3f, 0.1f, -2, 0.1f);
     struct line l = {0};
     struct mirror m = {calloc(c.max_points, sizeof *m.held), 0};
-    (void)state;
     assert_int_equal(line_open(&l, &c), 0);
     for (int i = 1; i <= c.fuse.min_observations + 2; i++) {
         assert_int_equal(line_scene(&l, &scene, &T), 0);
@@ -185,14 +178,13 @@ static void seen_often_points_become_stable_and_are_published(void **state)
 }
 
 /* Noise of +-2 %: the fused surface is nearer to the truth than the frames are. */
-static void fusion_averages_noise_away(void **state)
+TEST(fusion_averages_noise_away)
 {
     struct gpu_session_config c = line_config(W, H);
     struct scene scene = scene_make();
     struct line l = {0};
     double frame_error = 0, cloud_error = 0;
     uint32_t random = 12345, n = 0;
-    (void)state;
     c.fuse.edge_rel = 0.2f;
     assert_int_equal(line_open(&l, &c), 0);
     for (int i = 0; i < 40; i++) {
@@ -221,13 +213,12 @@ static void fusion_averages_noise_away(void **state)
 }
 
 /* A loop walked twice: the second time meets the points of the first, no wall is doubled. */
-static void seen_again_is_the_same_points(void **state)
+TEST(seen_again_is_the_same_points)
 {
     struct gpu_session_config c = line_config(W, H);
     struct scene scene = scene_make();
     struct line l = {0};
     uint32_t after_first = 0, inserted = 0;
-    (void)state;
     c.fuse.kf_new_share = 0.1f;
     assert_int_equal(line_open(&l, &c), 0);
     for (int i = 0; i < 160; i++) {
@@ -249,14 +240,13 @@ static void seen_again_is_the_same_points(void **state)
 }
 
 /* Points seen once leave exactly grace_frames later. */
-static void unconfirmed_points_leave_after_the_grace_window(void **state)
+TEST(unconfirmed_points_leave_after_the_grace_window)
 {
     struct gpu_session_config c = line_config(W, H);
     struct scene scene = scene_make();
     struct rigid T = scene_pose(0, 0, -2, 0), away = scene_pose(0, 0, -2, 3.1f);
     struct line l = {0};
     uint32_t first, slots;
-    (void)state;
     c.fuse.grace_frames = 7;
     assert_int_equal(line_open(&l, &c), 0);
     assert_int_equal(line_scene(&l, &scene, &T), 0);
@@ -284,7 +274,7 @@ static void unconfirmed_points_leave_after_the_grace_window(void **state)
 
 /* The box is taken away: its stable points are seen through and go, from the model and from the
  * clients. */
-static void what_moved_away_is_carved(void **state)
+TEST(what_moved_away_is_carved)
 {
     struct gpu_session_config c = line_config(W, H);
     struct scene scene = scene_make();
@@ -292,7 +282,6 @@ static void what_moved_away_is_carved(void **state)
     struct line l = {0};
     struct mirror m = {calloc(c.max_points, sizeof *m.held), 0};
     uint32_t on_box = 0, left = 0;
-    (void)state;
     assert_int_equal(line_open(&l, &c), 0);
     for (int i = 0; i < 10; i++) {
         assert_int_equal(line_scene(&l, &scene, &T), 0);
@@ -327,13 +316,12 @@ static void what_moved_away_is_carved(void **state)
 }
 
 /* With the box in the way again and again, a point that is confirmed between votes stays. */
-static void an_update_takes_votes_back(void **state)
+TEST(an_update_takes_votes_back)
 {
     struct gpu_session_config c = line_config(W, H);
     struct scene with = scene_make(), without = with;
     struct rigid T = scene_pose(0, 0, -2, 0);
     struct line l = {0};
-    (void)state;
     without.box_hi.x = without.box_lo.x;
     assert_int_equal(line_open(&l, &c), 0);
     for (int i = 0; i < 10; i++)
@@ -345,13 +333,12 @@ static void an_update_takes_votes_back(void **state)
     line_close(&l);
 }
 
-static void a_used_up_budget_leaves_out_and_counts(void **state)
+TEST(a_used_up_budget_leaves_out_and_counts)
 {
     struct gpu_session_config c = line_config(W, H);
     struct scene scene = scene_make();
     struct rigid T = scene_pose(0, 0, -2, 0), away = scene_pose(0, 0, -2, 3.1f);
     struct line l = {0};
-    (void)state;
     c.max_points = 1000;
     c.fuse.grace_frames = 3;
     assert_int_equal(line_open(&l, &c), 0);
@@ -374,7 +361,7 @@ static void a_used_up_budget_leaves_out_and_counts(void **state)
 }
 
 /* A noisy walk with jumps, holes and a moving box; everything that must hold, after every frame. */
-static void invariants_hold_on_a_rough_walk(void **state)
+TEST(invariants_hold_on_a_rough_walk)
 {
     struct gpu_session_config c = line_config(W, H);
     struct scene scene = scene_make();
@@ -382,7 +369,6 @@ static void invariants_hold_on_a_rough_walk(void **state)
     struct mirror m = {NULL, 0};
     uint32_t random = 99;
     uint64_t newest = 0;
-    (void)state;
     c.max_points = 9000; /* less than the room needs */
     c.fuse.max_keyframes = 7;
     c.fuse.grace_frames = 4;
@@ -440,12 +426,11 @@ static uint64_t run_hash(const uint32_t *visit)
     return h;
 }
 
-static void order_of_pixels_changes_nothing(void **state)
+TEST(order_of_pixels_changes_nothing)
 {
     static uint32_t visit[W * H];
     uint64_t by_rows = run_hash(NULL);
     uint32_t random = 31337;
-    (void)state;
     assert_int_equal(run_hash(NULL), by_rows); /* two runs agree */
     for (uint32_t i = 0; i < W * H; i++)
         visit[i] = W * H - 1 - i;
@@ -460,13 +445,12 @@ static void order_of_pixels_changes_nothing(void **state)
 
 /* Two cameras' worth of pixels on one point: one updates it, the others neither update nor
  * insert. */
-static void losers_neither_update_nor_insert(void **state)
+TEST(losers_neither_update_nor_insert)
 {
     struct gpu_session_config c = line_config(W, H);
     struct scene scene = scene_make();
     struct rigid near_wall = scene_pose(0, 0, 1.6f, 0), far = scene_pose(0, 0, 0.2f, 0);
     struct line l = {0};
-    (void)state;
     scene.box_hi.x = scene.box_lo.x;
     c.fuse.kf_translation_rel = 5.0f; /* one keyframe only */
     assert_int_equal(line_open(&l, &c), 0);
@@ -482,14 +466,13 @@ static void losers_neither_update_nor_insert(void **state)
 }
 
 /* A keyframe given up is the one best covered by another; those in use stay. */
-static void keyframes_are_thinned_where_they_are_dense(void **state)
+TEST(keyframes_are_thinned_where_they_are_dense)
 {
     struct gpu_session_config c = line_config(W, H);
     struct scene scene = scene_make();
     struct line l = {0};
     struct rigid T = scene_pose(0, 0, 0, 3.1f), back;
     int found = 0;
-    (void)state;
     c.fuse.max_keyframes = 8;
     c.fuse.kf_translation_rel = 0.02f;
     assert_int_equal(line_open(&l, &c), 0);
@@ -507,14 +490,13 @@ static void keyframes_are_thinned_where_they_are_dense(void **state)
     line_close(&l);
 }
 
-static void image_by_rows_is_the_image_by_boxes(void **state)
+TEST(image_by_rows_is_the_image_by_boxes)
 {
     const int size[4][2] = {{640, 480}, {97, 211}, {96, 72}, {31, 20}};
     struct gpu_session_config c = line_config(W, H);
     uint8_t *rgb = malloc(640 * 480 * 3);
     struct line l = {0};
     uint32_t random = 5;
-    (void)state;
     c.max_image_w = 640;
     c.max_image_h = 480;
     for (int i = 0; i < 640 * 480 * 3; i++)
@@ -552,12 +534,11 @@ static void image_by_rows_is_the_image_by_boxes(void **state)
 }
 
 /* Without a network for it, a pose is the last one; the first of all is the origin. */
-static void poses_without_motion_stand_still(void **state)
+TEST(poses_without_motion_stand_still)
 {
     struct gpu_session_config c = line_config(W, H);
     struct rigid T = scene_pose(1, 0, 2, 0.5f), I = rigid_identity();
     struct line l = {0};
-    (void)state;
     assert_int_equal(line_open(&l, &c), 0);
     l.f.item.session = l.s;
     assert_int_equal(motion_cpu_run(&l.f.item, NULL), 0);
@@ -571,25 +552,4 @@ static void poses_without_motion_stand_still(void **state)
     assert_int_equal(motion_cpu_run(&l.f.item, NULL), 0);
     assert_memory_equal(&l.f.result.T_wc, &T, sizeof T);
     line_close(&l);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(first_frame_is_a_keyframe_and_inserts_all),
-        cmocka_unit_test(seen_often_points_become_stable_and_are_published),
-        cmocka_unit_test(fusion_averages_noise_away),
-        cmocka_unit_test(seen_again_is_the_same_points),
-        cmocka_unit_test(unconfirmed_points_leave_after_the_grace_window),
-        cmocka_unit_test(what_moved_away_is_carved),
-        cmocka_unit_test(an_update_takes_votes_back),
-        cmocka_unit_test(a_used_up_budget_leaves_out_and_counts),
-        cmocka_unit_test(invariants_hold_on_a_rough_walk),
-        cmocka_unit_test(order_of_pixels_changes_nothing),
-        cmocka_unit_test(losers_neither_update_nor_insert),
-        cmocka_unit_test(keyframes_are_thinned_where_they_are_dense),
-        cmocka_unit_test(image_by_rows_is_the_image_by_boxes),
-        cmocka_unit_test(poses_without_motion_stand_still),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

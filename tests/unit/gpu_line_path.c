@@ -1,16 +1,11 @@
 /* Line mono with poses from tracks: a drawn walk without poses is followed and fused, what is lost
  * says so, and a session goes on from its bytes as if nothing had been. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "gpu/mono/state.h"
 #include "gpu/track/path_record.h"
 #include "proto/section.h"
 #include "tests/support/line.h"
 #include "tests/support/views_case.h"
+#include "tests/support/unit.h"
 
 #define W 160
 #define H 128
@@ -61,12 +56,11 @@ static float off(const struct line *l)
                              l->f.result.T_wc.t[2] - truth.t[2])));
 }
 
-static void a_walk_without_poses_is_fused(void **state)
+TEST(a_walk_without_poses_is_fused)
 {
     const struct gpu_session_config c = config(1);
     struct line l;
     float worst = 0;
-    (void)state;
     assert_int_equal(line_open(&l, &c), 0);
     for (int i = 0; i < 20; i++) {
         put(&l, i, 0);
@@ -82,12 +76,11 @@ static void a_walk_without_poses_is_fused(void **state)
 }
 
 /* Without a picture's structure the last pose stands: there is no motion network here. */
-static void lost_is_said(void **state)
+TEST(lost_is_said)
 {
     const struct gpu_session_config c = config(1);
     struct rigid last, any = rigid_identity();
     struct line l;
-    (void)state;
     assert_int_equal(line_open(&l, &c), 0);
     for (int i = 0; i < 6; i++)
         put(&l, i, 0);
@@ -102,13 +95,12 @@ static void lost_is_said(void **state)
     line_close(&l);
 }
 
-static void poses_are_refused(void **state)
+TEST(poses_are_refused)
 {
     const struct gpu_session_config c = config(1);
     struct line l;
     struct gpu_item *item = &l.f.item;
     struct rigid T = rigid_identity();
-    (void)state;
     assert_int_equal(line_open(&l, &c), 0);
     line_set_frame(&l, &T);
     l.f.has_pose = 1;
@@ -118,14 +110,13 @@ static void poses_are_refused(void **state)
 
 /* Keyframes of many views stand where tracks say: what they measure is confirmed. Where the path is
  * lost a walk begins; a round, which has a pose, makes one that waits final. */
-static void a_walk_without_poses_has_views(void **state)
+TEST(a_walk_without_poses_has_views)
 {
     struct gpu_session_config c = config(1);
     struct rigid any = rigid_identity();
     const struct views *v;
     struct line l;
     uint32_t n_confirmed = 0, n_measured = 0;
-    (void)state;
     c.views = GPU_VIEWS_REFINED;
     assert_int_equal(line_open(&l, &c), 0);
     for (int i = 0; i < 20; i++)
@@ -166,13 +157,12 @@ static uint8_t *save(struct gpu_session *s, size_t *len)
     return buf;
 }
 
-static void a_loaded_session_goes_on(void **state)
+TEST(a_loaded_session_goes_on)
 {
     const struct gpu_session_config c = config(1);
     struct line a, b;
     size_t len, again_len;
     uint8_t *buf, *again;
-    (void)state;
     for (int at = 0; at < 13; at += 4) {
         assert_int_equal(line_open(&a, &c), 0);
         assert_int_equal(line_open(&b, &c), 0);
@@ -200,14 +190,13 @@ static void a_loaded_session_goes_on(void **state)
 
 /* A state of a session whose poses came from the network alone: its last pose is where tracks
  * begin. The other way it is refused. */
-static void states_without_tracks_are_read(void **state)
+TEST(states_without_tracks_are_read)
 {
     const struct gpu_session_config with = config(1), without = config(0);
     struct line a, b;
     size_t len;
     uint8_t *buf;
     struct rigid last;
-    (void)state;
     assert_int_equal(line_open(&a, &without), 0);
     assert_int_equal(line_open(&b, &with), 0);
     put(&a, 0, 0);
@@ -263,7 +252,7 @@ static void refused(struct path_record r, struct track_slot s, struct path_landm
     } while (0)
 
 /* Numbers that no session has, one at a time. */
-static void strange_states_are_refused(void **state)
+TEST(strange_states_are_refused)
 {
     const struct gpu_session_config c = config(1);
     struct path_record a;
@@ -273,7 +262,6 @@ static void strange_states_are_refused(void **state)
     struct line l;
     size_t len, at;
     uint8_t *buf;
-    (void)state;
     assert_int_equal(line_open(&l, &c), 0);
     for (int i = 0; i < 8; i++)
         put(&l, i, 0);
@@ -310,18 +298,4 @@ static void strange_states_are_refused(void **state)
     REFUSED(m.kept, 1u << r.n_kept);
     REFUSED(m.seen[0].x, (float)W);
     REFUSED(m.seen[0].log_d, NAN);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_walk_without_poses_is_fused),
-        cmocka_unit_test(lost_is_said),
-        cmocka_unit_test(poses_are_refused),
-        cmocka_unit_test(a_walk_without_poses_has_views),
-        cmocka_unit_test(a_loaded_session_goes_on),
-        cmocka_unit_test(states_without_tracks_are_read),
-        cmocka_unit_test(strange_states_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,13 +2,8 @@
  * gpu_line_walks - keyframes of a walk that is over become final in their own world, and points
  * that nothing measured are provisional
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "tests/support/views_line.h"
+#include "tests/support/unit.h"
 
 #define W 96
 #define H 72
@@ -25,13 +20,12 @@ static void check_neighbours(const struct views *v)
                              t == VIEWS_FINAL ? v->kept[v->plan.final].walk : v->strand[0].first);
 }
 
-static void keyframes_of_another_walk_are_no_neighbours(void **state)
+TEST(keyframes_of_another_walk_are_no_neighbours)
 {
     struct gpu_session_config c = views_line_config(W, H, 1);
     struct line l = {0};
     const struct views_strand *own = NULL;
     uint32_t n_pooled = 0;
-    (void)state;
     assert_int_equal(line_open(&l, &c), 0);
     for (int i = 0; i < FRAMES; i++) {
         views_line_draw(&l, i);
@@ -54,13 +48,12 @@ static void keyframes_of_another_walk_are_no_neighbours(void **state)
 
 /* Those that wait when another world begins are final within as many frames as they are, each once
  * and in its own world, and then the walk has left its places. */
-static void a_walk_that_is_over_is_finished(void **state)
+TEST(a_walk_that_is_over_is_finished)
 {
     struct gpu_session_config c = views_line_config(W, H, GPU_VIEWS_REFINED);
     uint32_t before = 0, waiting = 0, n_old = 0;
     struct line l = {0};
     const struct views *v;
-    (void)state;
     assert_int_equal(line_open(&l, &c), 0);
     v = l.cpu->views;
     for (int i = 0; i < FRAMES; i++) {
@@ -90,13 +83,12 @@ static void a_walk_that_is_over_is_finished(void **state)
 }
 
 /* What one world leaves to another is finished too, if a third one begins meanwhile. */
-static void walks_of_few_frames_are_finished_in_turn(void **state)
+TEST(walks_of_few_frames_are_finished_in_turn)
 {
     struct gpu_session_config c = views_line_config(17, 16, GPU_VIEWS_GIVEN);
     struct line l = {0};
     const struct views_strand *own;
     uint32_t n_final = 0, worlds = 0;
-    (void)state;
     assert_int_equal(line_open(&l, &c), 0);
     own = l.cpu->views->strand;
     for (int i = 0; i < FRAMES; i++) {
@@ -125,12 +117,11 @@ static uint32_t n_provisional(const struct session_cpu *s)
 
 /* Before a keyframe is swept all points are provisional. The first final view that measurements
  * carry settles some: each of its pixels is on patrol for one. */
-static void what_nothing_measured_is_provisional(void **state)
+TEST(what_nothing_measured_is_provisional)
 {
     struct gpu_session_config c = views_line_config(W, H, GPU_VIEWS_GIVEN);
     struct line l = {0};
     uint32_t before = 0, n_settled = 0;
-    (void)state;
     assert_int_equal(line_open(&l, &c), 0);
     for (int i = 0; i < FRAMES; i++) {
         views_line_draw(&l, i);
@@ -145,15 +136,4 @@ static void what_nothing_measured_is_provisional(void **state)
     }
     assert_true(n_settled > 1);
     line_close(&l);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(keyframes_of_another_walk_are_no_neighbours),
-        cmocka_unit_test(a_walk_that_is_over_is_finished),
-        cmocka_unit_test(walks_of_few_frames_are_finished_in_turn),
-        cmocka_unit_test(what_nothing_measured_is_provisional),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* Models with one thing wrong each: the right code, the node's name, a sentence. */
 #include "tests/support/net_try.h"
+#include "tests/support/unit.h"
 
 #include <limits.h>
 
@@ -394,9 +395,8 @@ static const struct wrong wrongs[] = {
     {"division by zero", b_div_zero, ERR_INPUT, "node 'd' (Div)", "by zero"},
 };
 
-static void one_wrong_thing(void **state)
+TEST(one_wrong_thing)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof wrongs / sizeof *wrongs; i++) {
         const struct wrong *w = &wrongs[i];
         struct onnx_build b;
@@ -417,9 +417,8 @@ static void one_wrong_thing(void **state)
 
 /* -------------------------------------------------------------------------- the file as a whole */
 
-static void versions(void **state)
+TEST(versions)
 {
-    (void)state;
     for (int opset = 7; opset <= 20; opset++) {
         struct onnx_build b;
         struct err err = {0};
@@ -438,7 +437,7 @@ static void versions(void **state)
     }
 }
 
-static void input_must_fit(void **state)
+TEST(input_must_fit)
 {
     static const struct {
         int type;
@@ -452,7 +451,6 @@ static void input_must_fit(void **state)
                  {1, {1, 3, 16, 16}, 4, ERR_INPUT},
                  {1, {1, INT64_MAX, -1, -1}, 4, ERR_INPUT},
                  {1, {-1, 0, -1, -1}, 4, ERR_INPUT}};
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct onnx_build b;
         struct err err = {0};
@@ -465,13 +463,12 @@ static void input_must_fit(void **state)
     }
 }
 
-static void names_choose(void **state)
+TEST(names_choose)
 {
     struct onnx_build b;
     struct net *net;
     struct err err = {0};
     int shape[4];
-    (void)state;
     onnx_begin(&b, 13);
     onnx_input(&b, "x", -1, 3, -1, -1);
     onnx_input(&b, "unused", -1, 5, -1, -1);
@@ -494,15 +491,4 @@ static void names_choose(void **state)
     assert_int_equal(net_output_shape(net, 2, INT_MAX, INT_MAX, shape, &err), ERR_INPUT);
     net_free(&net);
     onnx_free(&b);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_wrong_thing),
-        cmocka_unit_test(versions),
-        cmocka_unit_test(input_must_fit),
-        cmocka_unit_test(names_choose),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,5 @@
 /* The contract's front: devices, models and sessions that are refused, frames that do not fit, and
  * the network stages with two networks small enough to know their answers. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <unistd.h>
 
@@ -14,6 +8,7 @@
 #include "tests/support/onnx_build.h"
 #include "tests/support/passes.h"
 #include "tests/support/scene.h"
+#include "tests/support/unit.h"
 
 #define W 64
 #define H 48
@@ -128,14 +123,13 @@ static void fill(struct world *w, uint8_t r, uint8_t g)
     }
 }
 
-static void devices_are_named_or_refused(void **state)
+TEST(devices_are_named_or_refused)
 {
     static const char *const wrong[] = {"gpu", "cuda:", "cuda:x", "cuda:1234", "", "CPU"};
     struct gpu_config config = {.device = "auto", .threads = 1};
     struct gpu_info info;
     struct err err = {0};
     struct gpu *g;
-    (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         config.device = wrong[i];
         assert_int_equal(gpu_open(&g, &config, &err), ERR_INPUT);
@@ -167,13 +161,12 @@ static void devices_are_named_or_refused(void **state)
     }
 }
 
-static void models_are_checked(void **state)
+TEST(models_are_checked)
 {
     struct world w;
     struct gpu_model_info info;
     struct gpu_model *m;
     struct err err = {0};
-    (void)state;
     set_up(&w);
     info = w.depth_info;
     info.std[1] = 0.0f;
@@ -202,7 +195,7 @@ static void models_are_checked(void **state)
     tear_down(&w);
 }
 
-static void sessions_are_checked_and_counted(void **state)
+TEST(sessions_are_checked_and_counted)
 {
     struct world w;
     struct gpu_session_config c;
@@ -210,7 +203,6 @@ static void sessions_are_checked_and_counted(void **state)
     struct gpu_info before, after;
     struct err err = {0};
     size_t bytes;
-    (void)state;
     set_up(&w);
     c = session_config(&w);
     c.net_h = 40; /* of 8, but not of 16 as the motion network asks */
@@ -252,11 +244,10 @@ static void sessions_are_checked_and_counted(void **state)
 }
 
 /* Plans of sizes that no session uses do not pile up. */
-static void unused_plans_are_given_back(void **state)
+TEST(unused_plans_are_given_back)
 {
     struct world w;
     struct gpu_info first, last;
-    (void)state;
     set_up(&w);
     for (int i = 1; i <= 12; i++) {
         struct gpu_session_config c = session_config(&w);
@@ -271,7 +262,7 @@ static void unused_plans_are_given_back(void **state)
     tear_down(&w);
 }
 
-static void frames_that_do_not_fit_are_refused(void **state)
+TEST(frames_that_do_not_fit_are_refused)
 {
     struct world w;
     struct gpu_session_config c;
@@ -280,7 +271,6 @@ static void frames_that_do_not_fit_are_refused(void **state)
     struct gpu_item *batch[2] = {&f.item, &g.item};
     const struct gpu_line other = gpu_line_mono;
     struct err err = {0};
-    (void)state;
     set_up(&w);
     c = session_config(&w);
     c.motion = NULL;
@@ -335,14 +325,13 @@ static int run_frame(struct world *w, struct gpu_frame *f)
 }
 
 /* Red 51 of 255: depth 1.2 m; red 254: 1.996 m, beyond max_depth_m, so none. */
-static void depth_comes_from_the_network(void **state)
+TEST(depth_comes_from_the_network)
 {
     static float depth[W * H];
     struct world w;
     struct gpu_session_config c;
     struct gpu_session *s;
     struct gpu_frame f;
-    (void)state;
     set_up(&w);
     c = session_config(&w);
     assert_int_equal(gpu_session_new(&s, w.g, &c, NULL), 0);
@@ -369,7 +358,7 @@ static int any_picture_fits(const struct gpu_item *item, struct err *err)
 }
 
 /* A line of its own, made of stages that are there: depth alone, and no map. */
-static void a_line_without_a_map_needs_no_memory_for_one(void **state)
+TEST(a_line_without_a_map_needs_no_memory_for_one)
 {
     static const char *const names[4] = {"upload", "image", "depth", "download"};
     const struct gpu_session_ops ops = {.bytes = gpu_line_mono.cpu->bytes,
@@ -390,7 +379,6 @@ static void a_line_without_a_map_needs_no_memory_for_one(void **state)
     struct gpu_frame f;
     struct gpu_item *item = &f.item;
 
-    (void)state;
     for (int i = 0, k = 0; i < gpu_line_mono.n_stages; i++)
         if (!strcmp(gpu_line_mono.stages[i].name, names[k]))
             flat_stages[k++] = gpu_line_mono.stages[i];
@@ -423,9 +411,8 @@ static void a_line_without_a_map_needs_no_memory_for_one(void **state)
     tear_down(&w);
 }
 
-static void lines_are_found_by_name(void **state)
+TEST(lines_are_found_by_name)
 {
-    (void)state;
     assert_ptr_equal(gpu_line_at(0), &gpu_line_mono);
     assert_ptr_equal(gpu_line_find("mono"), &gpu_line_mono);
     assert_null(gpu_line_find("stereo"));
@@ -434,14 +421,13 @@ static void lines_are_found_by_name(void **state)
 }
 
 /* Mean ray: (31.5 - 21.5)/50 = 0.2 across, (23.5 - 28.5)/50 = -0.1 down. */
-static void motion_comes_from_the_network(void **state)
+TEST(motion_comes_from_the_network)
 {
     struct rigid I = rigid_identity(), first;
     struct world w;
     struct gpu_session_config c;
     struct gpu_session *s;
     struct gpu_frame f;
-    (void)state;
     set_up(&w);
     c = session_config(&w);
     assert_int_equal(gpu_session_new(&s, w.g, &c, NULL), 0);
@@ -472,20 +458,4 @@ static void motion_comes_from_the_network(void **state)
     assert_true(fabsf(f.result.T_wc.t[0] - 5.6f) < 1e-4f);
     gpu_session_free(&s);
     tear_down(&w);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(devices_are_named_or_refused),
-        cmocka_unit_test(models_are_checked),
-        cmocka_unit_test(sessions_are_checked_and_counted),
-        cmocka_unit_test(unused_plans_are_given_back),
-        cmocka_unit_test(frames_that_do_not_fit_are_refused),
-        cmocka_unit_test(depth_comes_from_the_network),
-        cmocka_unit_test(a_line_without_a_map_needs_no_memory_for_one),
-        cmocka_unit_test(lines_are_found_by_name),
-        cmocka_unit_test(motion_comes_from_the_network),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,8 @@
 /* One camera's pictures on the CPU: which make pairs, which picture is kept, and its state. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "gpu/panorama/panorama_cpu.h"
 #include "proto/section.h"
 #include "tests/support/pair_scene.h"
+#include "tests/support/unit.h"
 
 #include <stdlib.h>
 
@@ -61,7 +56,7 @@ static struct gpu_session_config walk_config(enum gpu_consistency consistency)
 
 /* A picture makes a pair with the one that was kept last, if its camera stands between one and four
  * baselines from there; one that is nearer leaves no trace, one that is farther is kept alone. */
-static void pictures_of_one_camera_make_pairs(void **state)
+TEST(pictures_of_one_camera_make_pairs)
 {
     static struct pair_scene scene;
     const struct gpu_session_config c = walk_config(GPU_CONSISTENCY_PAPER);
@@ -71,7 +66,6 @@ static void pictures_of_one_camera_make_pairs(void **state)
     size_t bytes = panorama_voxels(&c) * sizeof *p->voxels;
     uint32_t *before = malloc(bytes);
 
-    (void)state;
     assert_non_null(before);
     assert_int_equal(stand(g, s, &scene, -0.6f, -0.5f, 0.6f), GPU_PAIRED_KEPT);
     assert_int_equal(scene.pair.result.n_changes, 0);
@@ -92,14 +86,13 @@ static void pictures_of_one_camera_make_pairs(void **state)
 }
 
 /* The pair of one camera is that of two: the picture that was kept is the second. */
-static void a_kept_picture_is_a_second_one(void **state)
+TEST(a_kept_picture_is_a_second_one)
 {
     static struct pair_scene one, two;
     struct gpu_session_config c = walk_config(GPU_CONSISTENCY_PATCH), both = c;
     struct gpu *g = open_cpu();
     struct gpu_session *a, *b;
 
-    (void)state;
     both.baseline_m = 0;
     a = open_session(g, &c);
     b = open_session(g, &both);
@@ -140,7 +133,7 @@ static void refuses_kept(struct gpu *g, const struct gpu_session_config *c, cons
 
 /* The kept picture is a section of its own; a state without one is that of a session that has none.
  */
-static void a_kept_picture_is_saved(void **state)
+TEST(a_kept_picture_is_saved)
 {
     static struct pair_scene scene;
     const struct gpu_session_config c = walk_config(GPU_CONSISTENCY_PAPER);
@@ -152,7 +145,6 @@ static void a_kept_picture_is_saved(void **state)
     int32_t wide = PAIR_SIDE + 1;
     struct err err = {0};
 
-    (void)state;
     (void)stand(g, a, &scene, -0.5f, 0, 0.6f);
     (void)stand(g, a, &scene, -0.3f, 0, 0.6f);
     cap = gpu_session_state_bytes(a);
@@ -196,7 +188,7 @@ static void a_kept_picture_is_saved(void **state)
     gpu_close(&g);
 }
 
-static void what_is_no_picture_of_it_is_refused(void **state)
+TEST(what_is_no_picture_of_it_is_refused)
 {
     static struct pair_scene scene;
     const struct gpu_session_config c = walk_config(GPU_CONSISTENCY_PATCH);
@@ -205,7 +197,6 @@ static void what_is_no_picture_of_it_is_refused(void **state)
     struct gpu_item *item = &scene.pair.item;
     struct err err = {0};
 
-    (void)state;
 #define REFUSED(change)                       \
     pair_stand(&scene, s, 0.2f, -0.2f, 0.6f); \
     change;                                   \
@@ -219,16 +210,4 @@ static void what_is_no_picture_of_it_is_refused(void **state)
     assert_int_equal(panorama_cpu_of(s)->kept.there, 0);
     gpu_session_free(&s);
     gpu_close(&g);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pictures_of_one_camera_make_pairs),
-        cmocka_unit_test(a_kept_picture_is_a_second_one),
-        cmocka_unit_test(a_kept_picture_is_saved),
-        cmocka_unit_test(what_is_no_picture_of_it_is_refused),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,17 +2,12 @@
  * gpu_state - a session that was saved and loaded goes on bit for bit as if nothing had happened,
  * and bytes that are not a session's state are refused or do no harm
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <unistd.h>
 
 #include "tests/support/onnx_build.h"
 #include "tests/support/sample.h"
 #include "tests/support/state_walk.h"
+#include "tests/support/unit.h"
 
 #define FRAMES 40
 
@@ -112,12 +107,11 @@ static void walk_in_two(const struct gpu_session_config *c, int at, const struct
     line_close(&b);
 }
 
-static void a_loaded_session_goes_on_as_the_saved_one(void **state)
+TEST(a_loaded_session_goes_on_as_the_saved_one)
 {
     static const int at[] = {0, 1, 2, 5, 11, 18, 19, 27, 33, 39, 40};
     struct step steps[FRAMES];
 
-    (void)state;
     for (int cells = 0; cells < 2; cells++) {
         const struct gpu_session_config c = walk_config(cells);
         size_t len;
@@ -131,7 +125,7 @@ static void a_loaded_session_goes_on_as_the_saved_one(void **state)
     }
 }
 
-static void only_a_new_session_of_the_same_shape_takes_it(void **state)
+TEST(only_a_new_session_of_the_same_shape_takes_it)
 {
     struct gpu_session_config c = walk_config(0), other;
     struct line a, b;
@@ -139,7 +133,6 @@ static void only_a_new_session_of_the_same_shape_takes_it(void **state)
     size_t len, n;
     uint8_t *buf;
 
-    (void)state;
     assert_int_equal(line_open(&a, &c), 0);
     walk(&a, 0);
     buf = save(a.s, &len);
@@ -181,11 +174,10 @@ static void try_truncations(const struct gpu_session_config *c)
     line_close(&l);
 }
 
-static void every_truncation_is_refused(void **state)
+TEST(every_truncation_is_refused)
 {
     const struct gpu_session_config paper = small_config(), cells = small_cells_config();
 
-    (void)state;
     try_truncations(&paper);
     try_truncations(&cells);
 }
@@ -212,11 +204,10 @@ static void try_flips(const struct gpu_session_config *c)
     line_close(&l);
 }
 
-static void a_flipped_byte_is_refused_or_harmless(void **state)
+TEST(a_flipped_byte_is_refused_or_harmless)
 {
     const struct gpu_session_config paper = small_config(), cells = small_cells_config();
 
-    (void)state;
     try_flips(&paper);
     try_flips(&cells);
 }
@@ -359,19 +350,18 @@ static void tell_lies(const struct gpu_session_config *c, lie_fn *const *lies)
     line_close(&l);
 }
 
-static void lies_are_refused(void **state)
+TEST(lies_are_refused)
 {
     const struct gpu_session_config paper = small_config(), cells = small_cells_config();
     lie_fn *const of_paper[] = {lie_of_lists, lie_of_points, lie_of_keyframes, NULL};
     lie_fn *const of_cells[] = {lie_of_lists, lie_of_points, lie_of_cells, NULL};
 
-    (void)state;
     tell_lies(&paper, of_paper);
     tell_lies(&cells, of_cells);
 }
 
 /* Keys that no cube has, and one for two points: nothing is found by them, and nothing breaks. */
-static void keys_of_no_cube_do_no_harm(void **state)
+TEST(keys_of_no_cube_do_no_harm)
 {
     const struct gpu_session_config c = small_cells_config();
     struct state_head h;
@@ -380,7 +370,6 @@ static void keys_of_no_cube_do_no_harm(void **state)
     size_t len;
     uint8_t *buf = small_state(&l, &c, &len);
 
-    (void)state;
     assert_int_equal(state_check(&h, &layout, buf, len, &c, NULL), 0);
     memset(buf + layout.keys, 0xff, 8 * (size_t)h.n_slots);
     assert_true(try_state(&l, buf, len));
@@ -488,7 +477,7 @@ static void learned_frame(struct gpu_frame *f, struct gpu *g, struct gpu_session
     assert_int_equal(gpu_wait(g, &batch, 1, NULL), 0);
 }
 
-static void the_previous_picture_is_kept(void **state)
+TEST(the_previous_picture_is_kept)
 {
     static uint8_t rgb[W * H * 3];
     struct gpu_session *whole, *first, *second, *without;
@@ -498,7 +487,6 @@ static void the_previous_picture_is_kept(void **state)
     uint8_t *buf;
     size_t len;
 
-    (void)state;
     open_nets(&n);
     whole = new_session(&n, n.motion);
     first = new_session(&n, n.motion);
@@ -523,18 +511,4 @@ static void the_previous_picture_is_kept(void **state)
     gpu_session_free(&second);
     gpu_session_free(&without);
     close_nets(&n);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_loaded_session_goes_on_as_the_saved_one),
-        cmocka_unit_test(only_a_new_session_of_the_same_shape_takes_it),
-        cmocka_unit_test(lies_are_refused),
-        cmocka_unit_test(keys_of_no_cube_do_no_harm),
-        cmocka_unit_test(every_truncation_is_refused),
-        cmocka_unit_test(a_flipped_byte_is_refused_or_harmless),
-        cmocka_unit_test(the_previous_picture_is_kept),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }
