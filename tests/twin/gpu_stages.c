@@ -9,7 +9,6 @@
  * timeout: 400
  */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -5,7 +5,6 @@
  *          both sides, and the smallest (residual, number) wins. Windows are whole numbers, and so
  *          are sums over them; a track's own arithmetic has one order.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "tests/support/landmark_case.h"

@@ -5,7 +5,6 @@
  *          numbers, the rest is float arithmetic in the same order on both sides. Two sessions of
  *          odd sizes share batches; one leaves its place empty at times and begins another world.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "tests/support/views_case.h"

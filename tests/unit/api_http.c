@@ -5,11 +5,9 @@
 
 #include "proto/json.h"
 
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 static struct edge edge;

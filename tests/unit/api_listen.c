@@ -3,7 +3,6 @@
 #include "tests/support/unit.h"
 
 #include <netinet/in.h>
-#include <stdbool.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>

@@ -1,5 +1,4 @@
 /* Streams of pictures: where they are cut, what is left out, in whatever pieces they arrive. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -9,7 +9,6 @@
 #include "tests/support/unit.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 static const struct jpeg_limits limits = {8192, 8192, 100, 8u << 20, 60000};

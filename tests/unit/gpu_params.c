@@ -2,7 +2,6 @@
  * gpu_params - tables of what stages were tuned with: our values are allowed, names are unique,
  * overrides land in the struct
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "gpu/tuning.h"

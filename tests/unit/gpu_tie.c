@@ -1,7 +1,6 @@
 /* Worlds that are tied by pictures and depth: descriptors, confirmed pairs, the graph; and above
  * all what must not be tied. */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

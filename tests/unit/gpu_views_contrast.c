@@ -2,7 +2,6 @@
  * gpu_views_contrast - contrasts of a picture: 128 where it is plain, the same for a faint pattern
  * as for a strong one and under any light, and within a byte for every picture
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

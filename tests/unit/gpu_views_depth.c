@@ -2,7 +2,6 @@
  * gpu_views_depth - what many views make of single-view depth that errs by a fifth and more: with
  * right poses the truth, with wrong ones nothing worse
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "gpu/views/field_point.h"

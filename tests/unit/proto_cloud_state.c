@@ -7,8 +7,6 @@
 #include "tests/support/cloud.h"
 #include "tests/support/unit.h"
 
-#include <stdio.h>
-
 #define COMMITS 30
 #define HEAD 40 /* bytes before the blocks */
 #define BLOCK 28

@@ -3,7 +3,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "proto/geom/octa.h"
 #include "proto/geom/robust.h"

@@ -3,7 +3,6 @@
 #include "proto/cloud/mesh.h"
 #include "tests/support/unit.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
