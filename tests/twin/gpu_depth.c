@@ -3,6 +3,7 @@
  * both, frame by frame and in batches beside each other, and a session holds no more than it needs
  */
 #include "gpu/base/ops.h"
+#include "tests/support/gpu_case.h"
 #include "tests/support/scene.h"
 #include "tests/support/unit.h"
 
@@ -59,8 +60,7 @@ static void run(struct gpu *g)
             memset(out[i], 0xff, sizeof out[i]);
             assert_int_equal(ops->put_depth(s[i], depth[i], &err), 0);
         }
-        if (gpu_submit(g, &gpu_line_depth, items, N, &err) || gpu_wait(g, items, N, &err))
-            fail_msg("%s", err.text);
+        gpu_case_run(g, &gpu_line_depth, items, N);
         for (int i = 0; i < N; i++) {
             assert_memory_equal(out[i], depth[i], sizeof out[i]);
             assert_true(items[i]->n_passes >= 2 && items[i]->n_passes <= 4);
@@ -84,11 +84,8 @@ static void no_map_no_memory(const struct gpu *g)
 static void on_device(const char *device)
 {
     const struct gpu_config config = {.device = device, .batch = 4};
-    struct err err = {0};
-    struct gpu *g;
+    struct gpu *g = gpu_case_open(&config);
 
-    if (gpu_open(&g, &config, &err))
-        fail_msg("%s", err.text);
     run(g);
     no_map_no_memory(g);
     gpu_close(&g);
@@ -101,9 +98,5 @@ TEST(the_map_comes_out)
 
 TEST(the_map_comes_out_of_cuda)
 {
-    if (gpu_cuda_count() == 0) {
-        print_message("# hardware: no CUDA device, or a build without CUDA\n");
-        skip();
-    }
     on_device("cuda");
 }

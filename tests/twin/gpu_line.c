@@ -7,13 +7,10 @@
  *
  * timeout: 400
  */
-#include "tests/support/fusion_cuda.h"
+#include "tests/support/fusion_case.h"
 #include "tests/support/image_box.h"
 #include "tests/support/line.h"
 #include "tests/support/unit.h"
-
-/* A tentative definition: in a build with CUDA the linker takes that of fusion_cuda.cu. */
-const struct fusion_api *fusion_cuda __attribute__((common));
 
 #define FRAMES 40
 #define N_SIZES 3
@@ -26,20 +23,6 @@ static uint64_t hash_bytes(uint64_t h, const void *data, size_t n)
     for (size_t i = 0; i < n; i++)
         h = (h ^ b[i]) * 1099511628211ull;
     return h;
-}
-
-static struct fusion_rig *open_or_skip(const struct gpu_session_config *c, int n)
-{
-    struct fusion_rig *r;
-    struct err err = {0};
-    int rc = fusion_cuda ? fusion_cuda->open(&r, c, n, &err)
-                         : err_set(&err, ERR_UNSUPPORTED, "this build has no CUDA");
-    if (rc)
-        print_message("# %s%s\n", rc == ERR_UNSUPPORTED ? "hardware: " : "", err.text);
-    if (rc == ERR_UNSUPPORTED)
-        skip();
-    assert_int_equal(rc, 0);
-    return r;
 }
 
 /* Few places for keyframes and points. */
@@ -174,7 +157,7 @@ static void lists_and_points_are_the_cpu_twins(int cells)
 {
     for (int size = 0; size < N_SIZES; size++) {
         struct gpu_session_config c = cells ? cells_config(size) : rough_config(size);
-        struct fusion_rig *r = open_or_skip(&c, 1);
+        struct fusion_rig *r = fusion_case_open(&c, 1);
         struct line l = {0};
         uint32_t random = 99, left_out = 0, carved = 0, removed = 0, changes = 0;
         assert_int_equal(line_open(&l, &c), 0);
@@ -222,7 +205,7 @@ TEST(keyframes_that_overlap_alike_are_told_apart)
     struct line l = {0};
     uint32_t most = 0;
     c.fuse.kf_translation_rel = 1e-3f;
-    r = open_or_skip(&c, 1);
+    r = fusion_case_open(&c, 1);
     assert_int_equal(line_open(&l, &c), 0);
     for (int i = 0; i < 16; i++) {
         struct rigid T = scene_pose(0.01f * (float)i, 0.0f, -1.8f, 0.0f);
@@ -247,7 +230,7 @@ TEST(keyframes_that_overlap_alike_are_told_apart)
 static uint32_t walk_both(const struct gpu_session_config *c,
                           uint32_t (*count)(const struct line *))
 {
-    struct fusion_rig *r = open_or_skip(c, 1);
+    struct fusion_rig *r = fusion_case_open(c, 1);
     struct line l = {0};
     uint32_t random = 3, n = 0;
     assert_int_equal(line_open(&l, c), 0);
@@ -319,7 +302,7 @@ TEST(points_become_unstable_again)
  * in one batch. */
 static void run_hashes(uint64_t *hash, const struct gpu_session_config *c, int n, unsigned which)
 {
-    struct fusion_rig *r = open_or_skip(c, n);
+    struct fusion_rig *r = fusion_case_open(c, n);
     float *depth[FUSION_CUDA_MAX] = {NULL};
     uint8_t *rgb[FUSION_CUDA_MAX] = {NULL};
     uint32_t random[FUSION_CUDA_MAX];
@@ -442,7 +425,7 @@ TEST(pictures_come_as_boxes_and_the_last_one_too)
     c.depth = &model;
     c.max_image_w = 640;
     c.max_image_h = 480;
-    r = open_or_skip(&c, 1); /* leaves the test where there is no device: nothing is held yet */
+    r = fusion_case_open(&c, 1); /* leaves the test where there is no device: nothing is held yet */
     depth = calloc(99 * 35, sizeof *depth);
     depth_out = malloc(99 * 35 * sizeof *depth);
     rgb = malloc(640 * 480 * 3);

@@ -5,34 +5,14 @@
  *
  * timeout: 400
  */
+#include "tests/support/gpu_case.h"
 #include "tests/support/pair_scene.h"
 #include "tests/support/unit.h"
 
 #include <stdlib.h>
 
-static struct gpu *open_or_skip(const char *device)
-{
-    const struct gpu_config config = {.device = device, .batch = 2};
-    struct gpu *g = NULL;
-    struct err err = {0};
-
-    if (strcmp(device, "cpu") && gpu_cuda_count() == 0) {
-        print_message("# hardware: no CUDA device, or a build without CUDA\n");
-        skip();
-    }
-    if (gpu_open(&g, &config, &err))
-        fail_msg("%s", err.text);
-    return g;
-}
-
-static void compute(struct gpu *g, struct pair_scene *scene)
-{
-    struct gpu_item *item = &scene->pair.item;
-    struct err err = {0};
-
-    if (gpu_submit(g, &gpu_line_panorama, &item, 1, &err) || gpu_wait(g, &item, 1, &err))
-        fail_msg("%s", err.text);
-}
+static const struct gpu_config cuda = {.device = "cuda", .batch = 2},
+                               cpu = {.device = "cpu", .batch = 2};
 
 /* The rig at a place; with baseline_m one camera there. */
 static void look(struct gpu *g, struct pair_scene *scene, struct gpu_session *s,
@@ -42,14 +22,14 @@ static void look(struct gpu *g, struct pair_scene *scene, struct gpu_session *s,
         pair_stand(scene, s, at[0], at[1], at[2]);
     else
         pair_look(scene, s, at[0], at[1]);
-    compute(g, scene);
+    pair_compute(g, scene);
 }
 
 /* The same session once more, without a view. */
 static void rest(struct gpu *g, struct pair_scene *scene)
 {
     scene->pair.rest = 1;
-    compute(g, scene);
+    pair_compute(g, scene);
 }
 
 static void same_answers(const struct pair_scene scene[2])
@@ -103,13 +83,9 @@ static void both_do(const struct gpu_session_config *c, const float path[][3],
                     const enum gpu_paired *paired, int n)
 {
     static struct pair_scene scene[2];
-    struct gpu *g[2] = {open_or_skip("cuda"), open_or_skip("cpu")};
-    struct gpu_session *s[2];
-    struct err err = {0};
+    struct gpu *g[2] = {gpu_case_open(&cuda), gpu_case_open(&cpu)};
+    struct gpu_session *s[2] = {gpu_case_session(g[0], c), gpu_case_session(g[1], c)};
 
-    for (int i = 0; i < 2; i++)
-        if (gpu_session_new(&s[i], g[i], c, &err))
-            fail_msg("%s: %s", err.where, err.text);
     for (int k = 0; k < n; k++) {
         for (int i = 0; i < 2; i++)
             look(g[i], &scene[i], s[i], c, path[k]);

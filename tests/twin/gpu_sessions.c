@@ -6,6 +6,7 @@
  */
 #include "gpu/base/ops.h"
 #include "tests/support/count_malloc.h"
+#include "tests/support/gpu_case.h"
 #include "tests/support/scene.h"
 #include "tests/support/unit.h"
 
@@ -21,19 +22,7 @@ extern void _Z15emulate_barrierj(unsigned) __attribute__((weak));
 #define W 64
 #define H 48
 
-static struct gpu *open_cuda(void)
-{
-    const struct gpu_config config = {.device = "cuda", .batch = 4};
-    struct gpu *g = NULL;
-    struct err err = {0};
-    if (gpu_cuda_count() == 0) {
-        print_message("# hardware: no CUDA device, or a build without CUDA\n");
-        skip();
-    }
-    if (gpu_open(&g, &config, &err))
-        fail_msg("%s", err.text);
-    return g;
-}
+static const struct gpu_config cuda = {.device = "cuda", .batch = 4};
 
 static struct gpu_session *open_session_of(struct gpu *g, int w, int h)
 {
@@ -99,7 +88,7 @@ static uint64_t used_bytes(const struct gpu *g)
 
 TEST(a_thousand_sessions_leave_nothing)
 {
-    struct gpu *g = open_cuda();
+    struct gpu *g = gpu_case_open(&cuda);
     struct gpu_session *s;
     uint64_t before;
     for (int i = 0; i < 8; i++) { /* the line and its graphs stay; so do the driver's own pools */
@@ -119,7 +108,7 @@ TEST(a_thousand_sessions_leave_nothing)
 
 TEST(frames_allocate_nothing)
 {
-    struct gpu *g = open_cuda();
+    struct gpu *g = gpu_case_open(&cuda);
     struct gpu_session *s = open_session(g);
     uint8_t *rgb = (uint8_t *)gpu_host_get(g, W * H * 3);
     float depth[W * H];
@@ -148,7 +137,7 @@ TEST(frames_allocate_nothing)
 
 TEST(two_batches_and_no_third)
 {
-    struct gpu *g = open_cuda();
+    struct gpu *g = gpu_case_open(&cuda);
     struct gpu_session *s[3] = {open_session(g), open_session(g), open_session(g)};
     uint8_t rgb[W * H * 3];
     float depth[W * H];
@@ -196,7 +185,7 @@ static void *make_others(void *arg)
 /* The sum of all results and changes of a walk. */
 static uint64_t walk(int disturbed)
 {
-    struct maker m = {.g = open_cuda()};
+    struct maker m = {.g = gpu_case_open(&cuda)};
     struct gpu_session *s = open_session(m.g);
     uint8_t rgb[W * H * 3];
     float depth[W * H];

@@ -12,13 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/support/fusion_cuda.h"
+#include "tests/support/fusion_case.h"
 #include "tests/support/lens_case.h"
 #include "tests/support/line.h"
 #include "tests/support/unit.h"
-
-/* A tentative definition: in a build with CUDA the linker takes that of fusion_cuda.cu. */
-const struct fusion_api *fusion_cuda __attribute__((common));
 
 #define FRAMES 14
 
@@ -37,8 +34,6 @@ enum rules { PAPER, CELLS, VIEWS, LENSES };
 static void open_both(struct both *b, int size, enum rules rules)
 {
     struct gpu_session_config c = line_config(sizes[size][0], sizes[size][1]);
-    struct err err = {0};
-    int rc;
 
     if (rules != PAPER)
         fuse_params_cells(&c.fuse);
@@ -53,13 +48,7 @@ static void open_both(struct both *b, int size, enum rules rules)
         c.max_points = (uint32_t)(c.net_w * c.net_h * 3);
     }
     memset(b, 0, sizeof *b);
-    rc = fusion_cuda ? fusion_cuda->open(&b->cuda, &c, 1, &err)
-                     : err_set(&err, ERR_UNSUPPORTED, "this build has no CUDA");
-    if (rc)
-        print_message("# %s%s\n", rc == ERR_UNSUPPORTED ? "hardware: " : "", err.text);
-    if (rc == ERR_UNSUPPORTED)
-        skip();
-    assert_int_equal(rc, 0);
+    b->cuda = fusion_case_open(&c, 1);
     assert_int_equal(line_open(&b->cpu, &c), 0);
 }
 

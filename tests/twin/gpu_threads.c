@@ -4,6 +4,7 @@
  * when no other session is there, bit for bit. On the CPU, and on CUDA where there is a device.
  */
 #include "gpu/gpu.h"
+#include "tests/support/gpu_case.h"
 #include "tests/support/scene.h"
 #include "tests/support/tiny_model.h"
 #include "tests/support/unit.h"
@@ -81,12 +82,10 @@ static struct gpu_session *open_session(struct rig *r, struct gpu_model *depth,
 static void open_rig(struct rig *r, const char *device)
 {
     const struct gpu_config config = {.device = device, .threads = 2, .batch = 2};
-    struct err err = {0};
 
     memset(r, 0, sizeof *r);
+    r->g = gpu_case_open(&config);
     tiny_models(r->models);
-    if (gpu_open(&r->g, &config, &err))
-        fail_msg("%s", err.text);
     r->depth = open_model(r, GPU_MODEL_DEPTH);
     r->motion = open_model(r, GPU_MODEL_MOTION);
     for (int i = 0; i < SESSIONS; i++)
@@ -208,9 +207,5 @@ TEST(on_the_cpu)
 
 TEST(on_cuda)
 {
-    if (gpu_cuda_count() == 0) {
-        print_message("# hardware: no CUDA device, or a build without CUDA\n");
-        skip();
-    }
     check("cuda");
 }

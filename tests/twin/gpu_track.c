@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "tests/support/gpu_case.h"
 #include "tests/support/landmark_case.h"
 #include "tests/support/track_rig_cuda.h"
 #include "tests/support/views_case.h"
@@ -187,11 +188,7 @@ TEST(tracks_agree)
         landmarks += rc ? 0 : compare_landmarks(&s[i], camera[i]);
         close_side(&s[i]);
     }
-    if (rc)
-        print_message("# %s%s\n", rc == ERR_UNSUPPORTED ? "hardware: " : "", err.text);
-    if (rc == ERR_UNSUPPORTED)
-        skip();
-    assert_int_equal(rc, 0);
+    gpu_case_need(rc, &err);
     print_message("# %u tracks went on, %u landmarks\n", kept, landmarks);
     assert_true(landmarks > 50);
     assert_true(kept > 300);
@@ -258,11 +255,7 @@ TEST(paths_agree)
     close_side(&s);
     free(cpu_arena);
     free(arena);
-    if (rc)
-        print_message("# %s%s\n", rc == ERR_UNSUPPORTED ? "hardware: " : "", err.text);
-    if (rc == ERR_UNSUPPORTED)
-        skip();
-    assert_int_equal(rc, 0);
+    gpu_case_need(rc, &err);
     assert_int_equal(states, 1u << PATH_BEGUN | 1u << PATH_FOUND | 1u << PATH_LOST);
     assert_true(keyframes > 8);
 }

@@ -10,6 +10,7 @@
 
 #include "gpu/base/ops.h"
 #include "gpu/mono/image_point.h"
+#include "tests/support/gpu_case.h"
 #include "tests/support/unit.h"
 
 #define NET_W 96
@@ -27,12 +28,8 @@ static struct gpu_session *session_of(struct gpu *g, struct gpu_model *m, int w,
                                          .max_image_w = W > H ? W : H,
                                          .max_image_h = W > H ? W : H,
                                          .depth = m};
-    struct gpu_session *s;
-    struct err err;
 
-    if (gpu_session_new(&s, g, &c, &err))
-        fail_msg("%s", err.text);
-    return s;
+    return gpu_case_session(g, &c);
 }
 
 static int run(struct gpu *g, struct gpu_session *s, float *out, const uint8_t *rgb, int w, int h,
@@ -64,12 +61,9 @@ static void on_device(const char *device)
                                         .max_depth_m = 200,
                                         .multiple = 32};
     struct gpu_session *lying, *standing[2];
-    struct gpu_model *model;
-    struct err err;
-    struct gpu *g;
+    struct gpu *g = gpu_case_open(&config);
+    struct gpu_model *model = gpu_case_model(g, &info);
 
-    if (gpu_open(&g, &config, &err) || gpu_model_open(&model, g, &info, &err))
-        fail_msg("%s", err.text);
     for (int i = 0; i < W * H * 3; i++)
         rgb[i] = (uint8_t)(i / 3 % W + i / 3 / W / 2 + 40 * (i % 3) + (i * 37 & 31));
     lying = session_of(g, model, NET_W, NET_H);
@@ -107,10 +101,6 @@ TEST(as_if_it_had_come_upright)
 
 TEST(and_on_cuda)
 {
-    if (gpu_cuda_count() == 0) {
-        print_message("# hardware: no CUDA device, or a build without CUDA\n");
-        skip();
-    }
     on_device("cuda");
 }
 

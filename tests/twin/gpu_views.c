@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "tests/support/gpu_case.h"
 #include "tests/support/views_case.h"
 #include "tests/support/views_rig_cuda.h"
 #include "tests/support/unit.h"
@@ -121,11 +122,7 @@ TEST(test_views)
     int rc = views_rig_cuda ? views_rig_cuda->open(&rig, w, h, SESSIONS, &err)
                             : err_set(&err, ERR_UNSUPPORTED, "this build has no CUDA");
 
-    if (rc)
-        print_message("# %s%s\n", rc == ERR_UNSUPPORTED ? "hardware: " : "", err.text);
-    if (rc == ERR_UNSUPPORTED)
-        skip();
-    assert_int_equal(rc, 0);
+    gpu_case_need(rc, &err);
     for (int i = 0; i < SESSIONS; i++)
         open_side(&s[i], w[i], h[i]);
     for (int frame = 0; frame < FRAMES; frame++) {

@@ -2,45 +2,18 @@
 #include "gpu/panorama/blend_point.h"
 #include "gpu/panorama/panorama_cpu.h"
 #include "proto/section.h"
+#include "tests/support/gpu_case.h"
 #include "tests/support/pair_scene.h"
 #include "tests/support/unit.h"
 
 #include <stdlib.h>
 
-static struct gpu *open_cpu(void)
-{
-    const struct gpu_config config = {.device = "cpu", .threads = 2};
-    struct gpu *g;
-    struct err err = {0};
-
-    if (gpu_open(&g, &config, &err))
-        fail_msg("%s", err.text);
-    return g;
-}
-
-static struct gpu_session *open_session(struct gpu *g, const struct gpu_session_config *c)
-{
-    struct gpu_session *s;
-    struct err err = {0};
-
-    if (gpu_session_new(&s, g, c, &err))
-        fail_msg("%s: %s", err.where, err.text);
-    return s;
-}
-
-static void compute(struct gpu *g, struct pair_scene *scene)
-{
-    struct gpu_item *item = &scene->pair.item;
-    struct err err = {0};
-
-    if (gpu_submit(g, &gpu_line_panorama, &item, 1, &err) || gpu_wait(g, &item, 1, &err))
-        fail_msg("%s", err.text);
-}
+static const struct gpu_config cpu = {.device = "cpu", .threads = 2};
 
 static void look(struct gpu *g, struct gpu_session *s, struct pair_scene *scene, float x, float y)
 {
     pair_look(scene, s, x, y);
-    compute(g, scene);
+    pair_compute(g, scene);
 }
 
 TEST(what_hides_a_column_is_counted)
@@ -133,8 +106,8 @@ TEST(pairs_carve_the_room)
     static struct pair_scene scene;
     const struct gpu_session_config c = pair_config();
     const struct gpu_volume *v = &c.volume;
-    struct gpu *g = open_cpu();
-    struct gpu_session *s = open_session(g, &c);
+    struct gpu *g = gpu_case_open(&cpu);
+    struct gpu_session *s = gpu_case_session(g, &c);
     const struct panorama_cpu *p = panorama_cpu_of(s);
     size_t n = panorama_voxels(&c), n_opaque = 0, n_near = 0, n_wrong = 0;
     uint32_t *told = calloc(n, sizeof *told);
@@ -261,7 +234,7 @@ TEST(distances_are_those_of_the_room)
     static struct pair_scene scene;
     struct gpu_session_config c = pair_config();
     const struct gpu_volume *v = &c.volume;
-    struct gpu *g = open_cpu();
+    struct gpu *g = gpu_case_open(&cpu);
     struct gpu_session *s;
     size_t n_opaque = 0, n_near = 0, n_wall = 0, n_hit = 0;
     const uint32_t *voxels;
@@ -269,7 +242,7 @@ TEST(distances_are_those_of_the_room)
     c.consistency = GPU_CONSISTENCY_PATCH;
     c.volume.min_m[0] = c.volume.min_m[1] = -1.1f; /* behind the walls as well */
     c.volume.n[0] = c.volume.n[1] = 110;
-    s = open_session(g, &c);
+    s = gpu_case_session(g, &c);
     for (int i = 0; i < 8; i++)
         look(g, s, &scene, path[i][0], path[i][1]);
     voxels = panorama_cpu_of(s)->voxels;
@@ -304,14 +277,14 @@ TEST(changes_without_room_wait)
 {
     static struct pair_scene scene;
     struct gpu_session_config c = pair_config();
-    struct gpu *g = open_cpu();
+    struct gpu *g = gpu_case_open(&cpu);
     struct gpu_item *item = &scene.pair.item;
     struct gpu_session *s;
     struct err err = {0};
     uint32_t sum = 0, waiting;
 
     c.max_points = 50000;
-    s = open_session(g, &c);
+    s = gpu_case_session(g, &c);
     look(g, s, &scene, 0, 0);
     assert_int_equal(scene.pair.result.n_changes, 50000);
     waiting = scene.pair.result.n_waiting;
@@ -333,7 +306,7 @@ static void goes_on_from_its_state(enum gpu_consistency consistency)
 {
     static struct pair_scene scene;
     struct gpu_session_config c = pair_config(), other;
-    struct gpu *g = open_cpu();
+    struct gpu *g = gpu_case_open(&cpu);
     struct gpu_session *a, *b, *x;
     size_t cap, len;
     uint8_t *buf;
@@ -341,8 +314,8 @@ static void goes_on_from_its_state(enum gpu_consistency consistency)
 
     c.consistency = consistency;
     other = c;
-    a = open_session(g, &c);
-    b = open_session(g, &c);
+    a = gpu_case_session(g, &c);
+    b = gpu_case_session(g, &c);
     cap = gpu_session_state_bytes(a);
     buf = aligned_alloc(16, cap);
     assert_non_null(buf);
@@ -367,7 +340,7 @@ static void goes_on_from_its_state(enum gpu_consistency consistency)
             buf + SECTION_HEAD_BYTES + PANORAMA_HEAD_BYTES + 4 * panorama_voxels(&c) + 4;
 
         word[3] ^= 0x20; /* voxel 61 of a column of 45 */
-        x = open_session(g, &c);
+        x = gpu_case_session(g, &c);
         assert_int_equal(gpu_session_load(x, buf, cap, &err), ERR_INPUT);
         gpu_session_free(&x);
         word[3] ^= 0x20;
@@ -375,7 +348,7 @@ static void goes_on_from_its_state(enum gpu_consistency consistency)
     for (int i = 0; i < 2; i++) { /* of another place, of the other consistency */
         other.volume.min_m[2] = c.volume.min_m[2] + (i == 0 ? 0.01f : 0.0f);
         other.consistency = i == 0 ? c.consistency : 1 - c.consistency;
-        x = open_session(g, &other);
+        x = gpu_case_session(g, &other);
         assert_int_equal(gpu_session_load(x, buf, cap, &err), ERR_INPUT);
         assert_non_null(strstr(err.text, "another volume"));
         gpu_session_free(&x);
@@ -403,7 +376,7 @@ TEST(what_cannot_be_is_refused)
     static struct pair_scene scene;
     const struct gpu_session_config good = pair_config();
     struct gpu_session_config c;
-    struct gpu *g = open_cpu();
+    struct gpu *g = gpu_case_open(&cpu);
     struct gpu_session *s, *none;
     struct gpu_item *item = &scene.pair.item;
     struct err err = {0};
@@ -424,7 +397,7 @@ TEST(what_cannot_be_is_refused)
     WRONG(c.field_rad = NAN, "/field_deg");
     WRONG(c.baseline_m = 0.009f, "/baseline_m");
     WRONG(c.baseline_m = NAN, "/baseline_m");
-    s = open_session(g, &good);
+    s = gpu_case_session(g, &good);
 #define REFUSED(change)         \
     pair_look(&scene, s, 0, 0); \
     change;                     \
@@ -444,7 +417,7 @@ TEST(what_cannot_be_is_refused)
     gpu_session_free(&s);
     c = good;
     c.consistency = GPU_CONSISTENCY_PATCH;
-    s = open_session(g, &c);
+    s = gpu_case_session(g, &c);
     REFUSED(scene.pair.eye[1].T_wc.t[2] = scene.pair.eye[0].T_wc.t[2]);
     assert_non_null(strstr(err.text, "cameras that are 0 m apart"));
     gpu_session_free(&s);
