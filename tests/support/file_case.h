@@ -58,7 +58,7 @@ static inline int file_case_count(void)
     return n;
 }
 
-static inline int file_case_open(void **state __attribute__((unused)))
+FIXTURE(file_case_open)
 {
     const char *tmp = getenv("TMPDIR");
 
@@ -70,7 +70,7 @@ static inline int file_case_open(void **state __attribute__((unused)))
     return 0;
 }
 
-static inline int file_case_close(void **state __attribute__((unused)))
+FIXTURE(file_case_close)
 {
     unlink(file_case_path);
     return rmdir(file_case_folder);

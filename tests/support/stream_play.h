@@ -153,7 +153,7 @@ static struct {
     uint64_t keys[4];
 } block;
 
-static inline int stream_set_up(void **state __attribute__((unused)))
+FIXTURE(stream_set_up)
 {
     memset(&how, 0, sizeof how);
     block.name = (struct cloud_name){0, -1, 2, 3};
@@ -162,7 +162,7 @@ static inline int stream_set_up(void **state __attribute__((unused)))
     return delta_scratch_new(&block.scratch, NULL);
 }
 
-static inline int stream_tear_down(void **state __attribute__((unused)))
+FIXTURE(stream_tear_down)
 {
     delta_scratch_free(&block.scratch);
     return 0;

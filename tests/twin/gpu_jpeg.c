@@ -42,12 +42,11 @@ struct file {
     int w, h;
 };
 
-static int open_device(void **state)
+FIXTURE(open_device)
 {
     const struct gpu_config config = {.device = "cuda"};
     struct gpu_info info = {0};
 
-    (void)state;
     if (gpu_cuda_count() && gpu_open(&g, &config, NULL) == 0)
         gpu_get_info(g, &info);
     if (info.jpeg_engines == 0)
@@ -55,9 +54,8 @@ static int open_device(void **state)
     return jpeg_decoder_new(&decoder, NULL);
 }
 
-static int close_device(void **state)
+FIXTURE(close_device)
 {
-    (void)state;
     gpu_close(&g);
     jpeg_decoder_free(&decoder);
     return 0;

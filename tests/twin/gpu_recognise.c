@@ -23,10 +23,9 @@ static struct object object[2];
 static const struct object *const objects[2] = {&object[0], &object[1]};
 static struct library library;
 
-static int enrol(void **state)
+FIXTURE(enrol)
 {
     struct err err;
-    (void)state;
     for (int i = 0; i < 2; i++)
         assert_int_equal(shape_enrol(&object[i], i ? SHAPE_FIGURE : SHAPE_CUBE, 200, 150, 60, &err),
                          0);
@@ -34,9 +33,8 @@ static int enrol(void **state)
     return 0;
 }
 
-static int forget(void **state)
+FIXTURE(forget)
 {
-    (void)state;
     library_free(&library);
     for (int i = 0; i < 2; i++)
         object_free(&object[i]);

@@ -20,16 +20,14 @@
 
 static char file[] = "/tmp/recond-auth-XXXXXX";
 
-static int make_file(void **state)
+FIXTURE(make_file)
 {
     int fd = mkstemp(file);
-    (void)state;
     return fd < 0 ? -1 : close(fd);
 }
 
-static int remove_file(void **state)
+FIXTURE(remove_file)
 {
-    (void)state;
     return unlink(file);
 }
 

@@ -1,7 +1,6 @@
 /* api_gate.c - the REST edge over sockets: what the gate refuses, and absolute deadlines */
 #include "tests/support/bound.h"
-#include "tests/support/edge.h"
-#include "tests/support/unit.h"
+#include "tests/support/edge_case.h"
 
 #include "proto/json.h"
 
@@ -13,26 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
-static struct edge edge;
-
-static int setup(void **state)
+FIXTURE(setup_quick)
 {
-    (void)state;
-    edge_defaults(&edge);
-    edge_start(&edge);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    edge_stop(&edge);
-    return 0;
-}
-
-static int setup_quick(void **state)
-{
-    (void)state;
     edge_defaults(&edge);
     edge.config.header_timeout_s = 1;
     edge.config.max_connections = 24;
@@ -47,19 +28,9 @@ static int64_t now_ms(void)
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-static void expect_raw(const char *text, int status)
-{
-    struct edge_answer a = edge_raw(&edge, text);
-
-    if (a.status != status)
-        print_error("for %.200s\nthe answer was %s%s\n", text, a.head, a.body ? a.body : "");
-    assert_int_equal(a.status, status);
-    edge_answer_free(&a);
-}
-
 /* ------------------------------------------------------------------------------- the gate */
 
-TEST_WITH(test_repeated_and_odd_headers, setup, teardown)
+EDGE_TEST(test_repeated_and_odd_headers)
 {
     expect_raw("GET /livez HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400);
     expect_raw("GET /v1/models HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer " EDGE_ADMIN
@@ -84,7 +55,7 @@ TEST_WITH(test_repeated_and_odd_headers, setup, teardown)
     assert_int_equal(fake_core_counts(edge.core).created, 0);
 }
 
-TEST_WITH(test_nul_in_header, setup, teardown)
+EDGE_TEST(test_nul_in_header)
 {
     static const char request[] = "GET /livez HTTP/1.1\r\nHost: a\0b\r\n\r\n";
     int fd = edge_connect(http_port(edge.http));
@@ -97,7 +68,7 @@ TEST_WITH(test_nul_in_header, setup, teardown)
     close(fd);
 }
 
-TEST_WITH(test_targets, setup, teardown)
+EDGE_TEST(test_targets)
 {
     static const char *const bad[] = {"/livez%00",
                                       "/%6civez",
@@ -124,7 +95,7 @@ TEST_WITH(test_targets, setup, teardown)
     }
 }
 
-TEST_WITH(test_long_things, setup, teardown)
+EDGE_TEST(test_long_things)
 {
     char *text = malloc(70000);
     int n;
@@ -144,7 +115,7 @@ TEST_WITH(test_long_things, setup, teardown)
     free(text);
 }
 
-TEST_WITH(test_long_bodies, setup, teardown)
+EDGE_TEST(test_long_bodies)
 {
     static const char head[] =
         "POST /v1/sessions HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer " EDGE_ADMIN
@@ -183,7 +154,7 @@ TEST_WITH(test_long_bodies, setup, teardown)
     assert_int_equal(fake_core_counts(edge.core).created, 0);
 }
 
-TEST_WITH(test_pipelined_and_split, setup, teardown)
+EDGE_TEST(test_pipelined_and_split)
 {
     static const char two[] =
         "GET /livez HTTP/1.1\r\nHost: a\r\n\r\nGET /nix HTTP/1.1\r\nHost: a\r\n\r\n";
@@ -206,7 +177,7 @@ TEST_WITH(test_pipelined_and_split, setup, teardown)
 }
 
 /* A client that asks first is told to go on, or at once why not. */
-TEST_WITH(test_expect_continue, setup, teardown)
+EDGE_TEST(test_expect_continue)
 {
     static const char head[] =
         "POST /v1/sessions HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer " EDGE_ADMIN "\r\n"
@@ -254,7 +225,7 @@ static int closed_while_bytes_come(const int *fds, int n, char byte)
     return n_closed;
 }
 
-TEST_WITH(test_slow_headers, setup_quick, teardown)
+TEST_WITH(test_slow_headers, setup_quick, edge_case_close)
 {
     int slow[23], fd;
     struct edge_answer a;
@@ -275,7 +246,7 @@ TEST_WITH(test_slow_headers, setup_quick, teardown)
     close(fd);
 }
 
-TEST_WITH(test_slow_body, setup_quick, teardown)
+TEST_WITH(test_slow_body, setup_quick, edge_case_close)
 {
     int fd = edge_connect(http_port(edge.http));
     static const char head[] =
@@ -299,9 +270,8 @@ static void expect_answer(const char *target, const char *token, int status)
     edge_answer_free(&a);
 }
 
-static int setup_full(void **state)
+FIXTURE(setup_full)
 {
-    (void)state;
     edge_defaults(&edge);
     edge.config.header_timeout_s = 60;
     edge.config.max_connections = 24;
@@ -311,7 +281,7 @@ static int setup_full(void **state)
 }
 
 /* All places are taken, and many more connections come: probes are answered. */
-TEST_WITH(test_probes_have_places, setup_full, teardown)
+TEST_WITH(test_probes_have_places, setup_full, edge_case_close)
 {
     int fds[224];
     struct edge_answer a;
@@ -343,7 +313,7 @@ TEST_WITH(test_probes_have_places, setup_full, teardown)
 }
 
 /* Both edges count while nothing comes. */
-TEST_WITH(test_beat, setup, teardown)
+EDGE_TEST(test_beat)
 {
     uint64_t before = http_beat(edge.http), before_ws = ws_beat(edge.ws);
     int64_t begun = now_ms();

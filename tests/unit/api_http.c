@@ -1,7 +1,6 @@
 /* api_http.c - the REST edge over sockets: routes and answers */
 #include "daemon/edges.h"
-#include "tests/support/edge.h"
-#include "tests/support/unit.h"
+#include "tests/support/edge_case.h"
 
 #include "proto/json.h"
 
@@ -9,33 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-static struct edge edge;
-
-static int setup(void **state)
-{
-    (void)state;
-    edge_defaults(&edge);
-    edge_start(&edge);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    edge_stop(&edge);
-    return 0;
-}
-
-static void expect_raw(const char *text, int status)
-{
-    struct edge_answer a = edge_raw(&edge, text);
-
-    if (a.status != status)
-        print_error("for %.200s\nthe answer was %s%s\n", text, a.head, a.body ? a.body : "");
-    assert_int_equal(a.status, status);
-    edge_answer_free(&a);
-}
 
 static void expect(const char *method, const char *target, const char *token, const char *json,
                    int status)
@@ -51,7 +23,7 @@ static void expect(const char *method, const char *target, const char *token, co
 
 /* ------------------------------------------------------------------------------- sessions */
 
-TEST_WITH(test_life_of_a_session, setup, teardown)
+EDGE_TEST(test_life_of_a_session)
 {
     struct edge_session s;
     struct edge_answer a;
@@ -90,7 +62,7 @@ TEST_WITH(test_life_of_a_session, setup, teardown)
     assert_int_equal(fake_core_counts(edge.core).sessions, 0);
 }
 
-TEST_WITH(test_durability_is_chosen, setup, teardown)
+EDGE_TEST(test_durability_is_chosen)
 {
     static const struct {
         const char *asked, *journal, *record, *mode, *fps;
@@ -125,7 +97,7 @@ TEST_WITH(test_durability_is_chosen, setup, teardown)
     }
 }
 
-TEST_WITH(test_create_answers_where_and_how, setup, teardown)
+EDGE_TEST(test_create_answers_where_and_how)
 {
     struct edge_answer a = edge_request(&edge, "POST", "/v1/sessions", EDGE_INGEST, NULL);
     char url[128], id[API_ID_CAP];
@@ -138,7 +110,7 @@ TEST_WITH(test_create_answers_where_and_how, setup, teardown)
     edge_answer_free(&a);
 }
 
-TEST_WITH(test_wrong_fields_are_all_named, setup, teardown)
+EDGE_TEST(test_wrong_fields_are_all_named)
 {
     struct edge_answer a =
         edge_request(&edge, "POST", "/v1/sessions", EDGE_ADMIN,
@@ -170,7 +142,7 @@ TEST_WITH(test_wrong_fields_are_all_named, setup, teardown)
     assert_int_equal(fake_core_counts(edge.core).created, 0);
 }
 
-TEST_WITH(test_bad_json, setup, teardown)
+EDGE_TEST(test_bad_json)
 {
     expect("POST", "/v1/sessions", EDGE_ADMIN, "{", 400);
     expect("POST", "/v1/sessions", EDGE_ADMIN, "[]", 400);
@@ -183,7 +155,7 @@ TEST_WITH(test_bad_json, setup, teardown)
     assert_int_equal(fake_core_counts(edge.core).created, 0);
 }
 
-TEST_WITH(test_pages, setup, teardown)
+EDGE_TEST(test_pages)
 {
     struct edge_answer a;
     int seen = 0;
@@ -213,7 +185,7 @@ TEST_WITH(test_pages, setup, teardown)
     expect("GET", "/v1/sessions?colour=red", EDGE_VIEW, NULL, 400);
 }
 
-TEST_WITH(test_ten_thousand_sessions, setup, teardown)
+EDGE_TEST(test_ten_thousand_sessions)
 {
     int fd = edge_connect(http_port(edge.http)), made = 0, busy = 0;
     static const char request[] = "POST /v1/sessions HTTP/1.1\r\nHost: 127.0.0.1\r\n"
@@ -240,7 +212,7 @@ TEST_WITH(test_ten_thousand_sessions, setup, teardown)
 
 /* ------------------------------------------------------------------------------- results */
 
-TEST_WITH(test_cloud, setup, teardown)
+EDGE_TEST(test_cloud)
 {
     struct edge_session s = edge_session(&edge, NULL);
     struct edge_answer a;
@@ -275,7 +247,7 @@ TEST_WITH(test_cloud, setup, teardown)
     assert_int_equal(fake_core_counts(edge.core).exports_open, 0);
 }
 
-TEST_WITH(test_trajectory, setup, teardown)
+EDGE_TEST(test_trajectory)
 {
     struct edge_session s = edge_session(&edge, NULL);
     struct edge_answer a;
@@ -303,7 +275,7 @@ TEST_WITH(test_trajectory, setup, teardown)
     }
 }
 
-TEST_WITH(test_depth, setup, teardown)
+EDGE_TEST(test_depth)
 {
     struct edge_session with = edge_session(&edge, "{\"preview\":true}");
     struct edge_session without = edge_session(&edge, NULL);
@@ -323,7 +295,7 @@ TEST_WITH(test_depth, setup, teardown)
 }
 
 /* The numbers themselves: a PNG of millimetres would hold 1000, 1000, 1001, 1001, 1001 ... */
-TEST_WITH(test_depth_numbers, setup, teardown)
+EDGE_TEST(test_depth_numbers)
 {
     struct edge_session with = edge_session(&edge, "{\"preview\":true}");
     struct edge_answer a;
@@ -352,7 +324,7 @@ TEST_WITH(test_depth_numbers, setup, teardown)
     expect("GET", target, with.view, NULL, 400);
 }
 
-TEST_WITH(test_health, setup, teardown)
+EDGE_TEST(test_health)
 {
     struct edge_answer a;
 
@@ -370,7 +342,7 @@ TEST_WITH(test_health, setup, teardown)
     edge_answer_free(&a);
 }
 
-TEST_WITH(test_edge_metrics, setup, teardown)
+EDGE_TEST(test_edge_metrics)
 {
     char text[4096];
     size_t n;
@@ -386,7 +358,7 @@ TEST_WITH(test_edge_metrics, setup, teardown)
 
 /* ------------------------------------------------------------------------------- methods, types */
 
-TEST_WITH(test_methods, setup, teardown)
+EDGE_TEST(test_methods)
 {
     struct edge_answer a;
 
@@ -409,7 +381,7 @@ TEST_WITH(test_methods, setup, teardown)
     expect("HEAD", "/livez", NULL, NULL, 200);
 }
 
-TEST_WITH(test_types, setup, teardown)
+EDGE_TEST(test_types)
 {
     expect_raw("POST /v1/sessions HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer " EDGE_ADMIN
                "\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\n{}",
@@ -427,7 +399,7 @@ TEST_WITH(test_types, setup, teardown)
     expect_raw("GET /livez HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc", 400);
 }
 
-TEST_WITH(test_origins, setup, teardown)
+EDGE_TEST(test_origins)
 {
     struct edge_answer a;
 
@@ -451,7 +423,7 @@ TEST_WITH(test_origins, setup, teardown)
 
 /* Pages of the same host and of loopback may ask, whatever their port; a browser's same-origin POST
  * names its origin, too. */
-TEST_WITH(test_origins_that_need_no_list, setup, teardown)
+EDGE_TEST(test_origins_that_need_no_list)
 {
     static const struct {
         const char *host, *origin;
@@ -493,7 +465,7 @@ TEST_WITH(test_origins_that_need_no_list, setup, teardown)
 }
 
 /* A page of another origin reads every header of ours. */
-TEST_WITH(test_headers_that_pages_see, setup, teardown)
+EDGE_TEST(test_headers_that_pages_see)
 {
     static const char *const ours[] = {
         "ETag",          "Location",   "Retry-After",         "Recond-Width",

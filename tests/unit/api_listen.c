@@ -28,13 +28,12 @@ int ioctl(int fd, unsigned long request, ...)
     return (int)syscall(SYS_ioctl, fd, request, arg);
 }
 
-static int setup(void **state)
+FIXTURE(setup)
 {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t len = sizeof at;
     int listener = socket(AF_INET, SOCK_STREAM, 0);
 
-    (void)state;
     assert_int_equal(bind(listener, (struct sockaddr *)&at, len), 0);
     assert_int_equal(listen(listener, 1), 0);
     assert_int_equal(getsockname(listener, (struct sockaddr *)&at, &len), 0);
@@ -45,9 +44,8 @@ static int setup(void **state)
     return close(listener);
 }
 
-static int teardown(void **state)
+FIXTURE(teardown)
 {
-    (void)state;
     close(client);
     return close(server);
 }

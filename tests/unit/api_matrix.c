@@ -9,8 +9,7 @@
  */
 #include "api/server/routes.h"
 #include "tests/support/sample.h"
-#include "tests/support/edge.h"
-#include "tests/support/unit.h"
+#include "tests/support/edge_case.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -22,7 +21,6 @@
 #define UNKNOWN_ID "aaaabbbbccccddddeeeeffff22"
 #define REQUEST_CAP 32768
 
-static struct edge edge;
 static struct edge_session own, foreign;
 static char long_token[8193];
 
@@ -190,19 +188,11 @@ static const struct routes_entry *route_of(const char *path, const char *method)
 
 /* ------------------------------------------------------------------------------- the matrix */
 
-static int setup(void **state)
+FIXTURE(setup)
 {
-    (void)state;
     memset(long_token, 'a', sizeof long_token - 1);
     edge_defaults(&edge);
     edge_start(&edge);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    edge_stop(&edge);
     return 0;
 }
 
@@ -450,4 +440,4 @@ TEST(test_the_upgrade)
     assert_false(edge_logged(&edge, EDGE_ADMIN));
 }
 
-TEST_GROUP(setup, teardown)
+TEST_GROUP(setup, edge_case_close)

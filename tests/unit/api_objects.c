@@ -19,18 +19,16 @@
 
 static struct edge edge;
 
-static int setup(void **state)
+FIXTURE(setup)
 {
-    (void)state;
     fake_objects_clear();
     edge_defaults(&edge);
     edge_start(&edge);
     return 0;
 }
 
-static int teardown(void **state)
+FIXTURE(teardown)
 {
-    (void)state;
     atomic_store(&fake_objects_seen.hold, false);
     edge_stop(&edge);
     return 0;

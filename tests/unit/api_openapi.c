@@ -22,11 +22,10 @@ extern const size_t openapi_json_len;
 
 static struct json *contract;
 
-static int parse_contract(void **state)
+FIXTURE(parse_contract)
 {
     struct err err = {0};
 
-    (void)state;
     if (json_parse(&contract, openapi_json, openapi_json_len, 32, &err)) {
         print_error("%s\n", err.text);
         return -1;
@@ -34,9 +33,8 @@ static int parse_contract(void **state)
     return 0;
 }
 
-static int free_contract(void **state)
+FIXTURE(free_contract)
 {
-    (void)state;
     json_free(&contract);
     return 0;
 }

@@ -1,25 +1,14 @@
 /* api_page.c - the page's files: found, typed, cached, fenced in, and nothing else is served */
 #include "api/server/page.h"
-#include "tests/support/edge.h"
-#include "tests/support/unit.h"
+#include "tests/support/edge_case.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-static struct edge edge;
-
-static int setup(void **state)
+FIXTURE(setup)
 {
-    (void)state;
     edge_defaults(&edge);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    edge_stop(&edge);
     return 0;
 }
 
@@ -60,7 +49,7 @@ TEST(test_gzip_is_asked_for)
     assert_true(page_takes_gzip("*"));
 }
 
-TEST_WITH(test_every_file, setup, teardown)
+TEST_WITH(test_every_file, setup, edge_case_close)
 {
     edge_start(&edge);
     for (int i = 0; i < n_web_files; i++) {
@@ -80,7 +69,7 @@ TEST_WITH(test_every_file, setup, teardown)
     }
 }
 
-TEST_WITH(test_headers, setup, teardown)
+TEST_WITH(test_headers, setup, edge_case_close)
 {
     struct edge_answer a;
     char stream[64];
@@ -104,7 +93,7 @@ TEST_WITH(test_headers, setup, teardown)
 }
 
 /* A public name of the streams is what the policy names, without its path. */
-TEST_WITH(test_public_stream, setup, teardown)
+TEST_WITH(test_public_stream, setup, edge_case_close)
 {
     struct edge_answer a;
 
@@ -115,7 +104,7 @@ TEST_WITH(test_public_stream, setup, teardown)
     edge_answer_free(&a);
 }
 
-TEST_WITH(test_cache, setup, teardown)
+TEST_WITH(test_cache, setup, edge_case_close)
 {
     char header[128], tag[64];
     struct edge_answer a;
@@ -138,7 +127,7 @@ TEST_WITH(test_cache, setup, teardown)
     edge_answer_free(&a);
 }
 
-TEST_WITH(test_methods, setup, teardown)
+TEST_WITH(test_methods, setup, edge_case_close)
 {
     static const char head[] = "HEAD /style.css HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n";
     struct edge_answer a;
@@ -161,7 +150,7 @@ TEST_WITH(test_methods, setup, teardown)
     edge_answer_free(&a);
 }
 
-TEST_WITH(test_no_other_path, setup, teardown)
+TEST_WITH(test_no_other_path, setup, edge_case_close)
 {
     static const struct {
         const char *target;
@@ -192,7 +181,7 @@ TEST_WITH(test_no_other_path, setup, teardown)
 }
 
 /* Another page may not read it, and a name that is not loopback's is refused without tokens. */
-TEST_WITH(test_strangers, setup, teardown)
+TEST_WITH(test_strangers, setup, edge_case_close)
 {
     struct edge_answer a;
 

@@ -33,11 +33,10 @@ static int held_depth(struct core *c, const char *id, float *buf, size_t cap, in
     return rc;
 }
 
-static int setup(void **state)
+FIXTURE(setup)
 {
     static struct core_ops ops;
 
-    (void)state;
     ops = *fake_core_ops();
     plain_depth = ops.depth;
     ops.depth = held_depth;
@@ -51,9 +50,8 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
+FIXTURE(teardown)
 {
-    (void)state;
     for (int i = 0; i < 100; i++)
         sem_post(&may);
     edge_stop(&edge);

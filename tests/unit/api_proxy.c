@@ -96,9 +96,8 @@ static void expect(const char *forwarded, int status, int *fd)
     assert_int_equal(got, status);
 }
 
-static int setup_proxy(void **state)
+FIXTURE(setup_proxy)
 {
-    (void)state;
     edge_defaults(&ws_case.edge);
     ws_case.edge.config.behind_proxy = true;
     ws_case.edge.config.max_per_address = 2;
@@ -132,9 +131,8 @@ TEST_WITH(test_streams_count_by_what_the_proxy_says, setup_proxy, ws_case_teardo
 }
 
 /* Without a proxy the header may be the client's own word. */
-static int setup_alone(void **state)
+FIXTURE(setup_alone)
 {
-    (void)state;
     edge_defaults(&ws_case.edge);
     ws_case.edge.config.max_per_address = 2;
     return ws_case_begin();

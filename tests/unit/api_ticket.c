@@ -1,13 +1,11 @@
 /* api_ticket.c - one-time tickets: once, for a while, and never for more than their maker may */
 #include "api/server/ticket.h"
-#include "tests/support/edge.h"
-#include "tests/support/unit.h"
+#include "tests/support/edge_case.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static struct edge edge;
 static struct edge_session own;
 
 /* ------------------------------------------------------------------------------- the box */
@@ -87,19 +85,11 @@ TEST(test_the_box_is_bounded)
 
 /* ------------------------------------------------------------------------------- over REST */
 
-static int setup(void **state)
+FIXTURE(setup)
 {
-    (void)state;
     edge_defaults(&edge);
     edge_start(&edge);
     own = edge_session(&edge, "{}");
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    edge_stop(&edge);
     return 0;
 }
 
@@ -159,7 +149,7 @@ static int ask(const char *method, const char *suffix, const char *token)
     return status;
 }
 
-TEST_WITH(test_a_link, setup, teardown)
+TEST_WITH(test_a_link, setup, edge_case_close)
 {
     char ticket[32], token[32], again[32];
 
@@ -178,7 +168,7 @@ TEST_WITH(test_a_link, setup, teardown)
 }
 
 /* No token gives away what it may not do itself. */
-TEST_WITH(test_rights, setup, teardown)
+TEST_WITH(test_rights, setup, edge_case_close)
 {
     char ticket[32], token[32];
 
@@ -197,7 +187,7 @@ TEST_WITH(test_rights, setup, teardown)
     assert_int_equal(ask("POST", "/close", token), 202);
 }
 
-TEST_WITH(test_new_tokens_void_tickets, setup, teardown)
+TEST_WITH(test_new_tokens_void_tickets, setup, edge_case_close)
 {
     char ticket[32], other[32], token[32];
 
@@ -209,7 +199,7 @@ TEST_WITH(test_new_tokens_void_tickets, setup, teardown)
     assert_int_equal(ask("GET", "", token), 401);
 }
 
-TEST_WITH(test_deletion_voids_tickets, setup, teardown)
+TEST_WITH(test_deletion_voids_tickets, setup, edge_case_close)
 {
     char ticket[32], token[32];
 
@@ -220,7 +210,7 @@ TEST_WITH(test_deletion_voids_tickets, setup, teardown)
 }
 
 /* Tokens are bounded; the sentence says what voids the others. */
-TEST_WITH(test_many_links, setup, teardown)
+TEST_WITH(test_many_links, setup, edge_case_close)
 {
     char ticket[32], token[32], last[32] = "";
 
@@ -236,7 +226,7 @@ TEST_WITH(test_many_links, setup, teardown)
 }
 
 /* A token that could not be kept is not told, and those of before stand. */
-TEST_WITH(test_a_full_disk, setup, teardown)
+TEST_WITH(test_a_full_disk, setup, edge_case_close)
 {
     char ticket[32], token[32];
 

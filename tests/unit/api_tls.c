@@ -67,9 +67,8 @@ static void write_file(const char *path, const char *data, size_t len)
     fclose(f);
 }
 
-static int make_folder(void **state)
+FIXTURE(make_folder)
 {
-    (void)state;
     strcpy(folder, "/tmp/recond-tls-XXXXXX");
     if (!mkdtemp(folder))
         return -1;
@@ -78,9 +77,8 @@ static int make_folder(void **state)
     return 0;
 }
 
-static int remove_folder(void **state)
+FIXTURE(remove_folder)
 {
-    (void)state;
     unlink(cert_path);
     unlink(key_path);
     return rmdir(folder);
@@ -233,7 +231,7 @@ static void ping(SSL *ssl)
 
 static struct tls *tls;
 
-static int setup(void **state)
+FIXTURE(setup)
 {
     struct err err = {0};
 
@@ -245,13 +243,11 @@ static int setup(void **state)
     ws_case.edge.config.tls = tls;
     ws_case.edge.config.header_timeout_s = 1;
     edge_start(&ws_case.edge);
-    (void)state;
     return 0;
 }
 
-static int teardown(void **state)
+FIXTURE(teardown)
 {
-    (void)state;
     edge_stop(&ws_case.edge);
     tls_close(&tls);
     SSL_CTX_free(client);

@@ -84,9 +84,8 @@ TEST_WITH(test_silent_peer, ws_case_setup_quick, ws_case_teardown)
 
 /* --------------------------------------------------------------------------- limits, neighbours */
 
-static int setup_few(void **state)
+FIXTURE(setup_few)
 {
-    (void)state;
     edge_defaults(&ws_case.edge);
     ws_case.edge.config.max_connections = 8;
     ws_case.edge.config.max_per_address = 8;

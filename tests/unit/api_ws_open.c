@@ -276,9 +276,8 @@ TEST_WITH(test_broken_upgrades, ws_case_setup, ws_case_teardown)
     }
 }
 
-static int setup_without_tokens(void **state)
+FIXTURE(setup_without_tokens)
 {
-    (void)state;
     edge_defaults(&ws_case.edge);
     ws_case.edge.config.auth_mode = API_AUTH_NONE;
     return ws_case_begin();

@@ -14,13 +14,12 @@ static struct {
     struct ws_peer peer;
 } t;
 
-static int setup(void **state)
+FIXTURE(setup)
 {
     const struct session_options options = {0};
     struct err err;
     int retry;
 
-    (void)state;
     memset(&t, 0, sizeof t);
     t.core = fake_core_new(4);
     t.config = (struct api_config){.ops = fake_core_ops(),
@@ -38,9 +37,8 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
+FIXTURE(teardown)
 {
-    (void)state;
     ws_peer_close(&t.peer);
     auth_close(&t.env.auth);
     fake_core_free(&t.core);

@@ -77,12 +77,11 @@ static void *serve(void *argument)
     return argument;
 }
 
-static int start(void **state)
+FIXTURE(start)
 {
     struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
     socklen_t len = sizeof a;
 
-    (void)state;
     server.listener = socket(AF_INET, SOCK_STREAM, 0);
     if (bind(server.listener, (struct sockaddr *)&a, sizeof a) || listen(server.listener, 8) ||
         getsockname(server.listener, (struct sockaddr *)&a, &len))
@@ -91,9 +90,8 @@ static int start(void **state)
     return pthread_create(&server.thread, NULL, serve, NULL);
 }
 
-static int stop(void **state)
+FIXTURE(stop)
 {
-    (void)state;
     shutdown(server.listener, SHUT_RDWR);
     pthread_join(server.thread, NULL);
     return close(server.listener);

@@ -24,11 +24,10 @@ static void put(const char *rest, const char *text)
     assert_int_equal(fclose(f), 0);
 }
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
     char path[96];
 
-    (void)state;
     strcpy(folder, "/tmp/recond-sequence-XXXXXX");
     if (!mkdtemp(folder))
         return -1;
@@ -48,11 +47,10 @@ static int set_up(void **state)
     return 0;
 }
 
-static int tear_down(void **state)
+FIXTURE(tear_down)
 {
     char command[128];
 
-    (void)state;
     snprintf(command, sizeof command, "rm -rf '%s'", folder);
     return system(command);
 }

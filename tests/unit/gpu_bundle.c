@@ -16,9 +16,8 @@ static struct rigid truth[N];
 static struct describe_keyframe seen[N], elsewhere[ROUND];
 static struct ties_place places[TIES_WORLDS];
 
-static int draw_all(void **state)
+FIXTURE(draw_all)
 {
-    (void)state;
     for (int i = 0; i < N; i++) {
         float a = 6.2831853f * (float)(i % ROUND) / ROUND, by = i < ROUND ? 1 : 1.03f;
 

@@ -5,62 +5,26 @@
 
 #define BOUND 3e-6
 
-static double f_relu(double x)
-{
-    return x > 0 ? x : 0;
-}
-static double f_leaky(double x)
-{
-    return x > 0 ? x : 0.2 * x;
-}
-static double f_elu(double x)
-{
-    return x > 0 ? x : 0.7 * (exp(x) - 1);
-}
-static double f_sigmoid(double x)
-{
-    return 1 / (1 + exp(-x));
-}
-static double f_softplus(double x)
-{
-    return log1p(exp(x));
-}
-static double f_hardsigmoid(double x)
-{
-    return fmin(fmax(0.3 * x + 0.4, 0), 1);
-}
-static double f_hardswish(double x)
-{
-    return x * fmin(fmax(x / 6 + 0.5, 0), 1);
-}
-static double f_clip(double x)
-{
-    return fmin(fmax(x, -0.5), 0.75);
-}
-static double f_relu6(double x)
-{
-    return fmin(fmax(x, 0), 6);
-}
-static double f_neg(double x)
-{
-    return -x;
-}
-static double f_square(double x)
-{
-    return x * x;
-}
-static double f_sqrt_abs(double x)
-{
-    return sqrt(fabs(x));
-}
-static double f_log_exp2(double x)
-{
-    return log(exp(x) + 1);
-}
-static double f_inverse(double x)
-{
-    return 1 / (fabs(x) + 1);
-}
+#define F(name, value)               \
+    static double f_##name(double x) \
+    {                                \
+        return value;                \
+    }
+
+F(relu, x > 0 ? x : 0)
+F(leaky, x > 0 ? x : 0.2 * x)
+F(elu, x > 0 ? x : 0.7 * (exp(x) - 1))
+F(sigmoid, 1 / (1 + exp(-x)))
+F(softplus, log1p(exp(x)))
+F(hardsigmoid, fmin(fmax(0.3 * x + 0.4, 0), 1))
+F(hardswish, fmin(fmax(x / 6 + 0.5, 0), 1) * x)
+F(clip, fmin(fmax(x, -0.5), 0.75))
+F(relu6, fmin(fmax(x, 0), 6))
+F(neg, -x)
+F(square, fabs(x) * fabs(x))
+F(sqrt_abs, sqrt(fabs(x)))
+F(log_exp2, log(exp(x) + 1))
+F(inverse, 1 / (fabs(x) + 1))
 
 static void act_node(struct onnx_build *b, const char *op)
 {
@@ -92,8 +56,8 @@ TEST(activations)
                 {"Abs", fabs},
                 {"Neg", f_neg}};
     for (size_t i = 0; i < sizeof acts / sizeof *acts; i++)
-        for (int v = 0; v < 4;
-             v++) { /* alone, and fused into a convolution; whole and odd channels */
+        /* alone, and fused into a convolution; whole and odd channels */
+        for (int v = 0; v < 4; v++) {
             struct onnx_build b;
             struct ref in, x = ref_begin(&b, 14, v & 1, 2, v & 2 ? 19 : 16, 7, 9, &in);
             act_node(&b, acts[i].op);

@@ -15,19 +15,17 @@ static const struct object *const objects[2] = {&object[0], &object[1]};
 static const enum shape shapes[2] = {SHAPE_TORTOISE, SHAPE_MASK};
 static struct library library;
 
-static int enrol(void **state)
+FIXTURE(enrol)
 {
     struct err err;
-    (void)state;
     for (int i = 0; i < 2; i++)
         assert_int_equal(shape_enrol(&object[i], shapes[i], W, H, 150, &err), 0);
     assert_int_equal(library_new(&library, objects, 2, &err), 0);
     return 0;
 }
 
-static int forget(void **state)
+FIXTURE(forget)
 {
-    (void)state;
     library_free(&library);
     for (int i = 0; i < 2; i++)
         object_free(&object[i]);

@@ -7,18 +7,16 @@
 
 static float *noise;
 
-static int make_noise(void **state)
+FIXTURE(make_noise)
 {
-    (void)state;
     noise = malloc(LANDMARK_SEARCH_NOISE_BYTES);
     assert_non_null(noise);
     landmark_search_noise(noise);
     return 0;
 }
 
-static int free_noise(void **state)
+FIXTURE(free_noise)
 {
-    (void)state;
     free(noise);
     return 0;
 }

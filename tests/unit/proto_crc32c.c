@@ -25,7 +25,7 @@ TEST(published_values)
 
 static uint8_t noise[4096];
 
-static int make_noise(void **state __attribute__((unused)))
+FIXTURE(make_noise)
 {
     uint64_t s = 88172645463325252ull;
 

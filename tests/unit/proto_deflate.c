@@ -21,15 +21,13 @@ static uint32_t rnd(uint32_t below)
     return (uint32_t)(((uint64_t)seed * below) >> 32);
 }
 
-static int open_codec(void **state)
+FIXTURE(open_codec)
 {
-    (void)state;
     return codec_new(&codec, NULL);
 }
 
-static int close_codec(void **state)
+FIXTURE(close_codec)
 {
-    (void)state;
     codec_free(&codec);
     return 0;
 }

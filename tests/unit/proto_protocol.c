@@ -282,16 +282,14 @@ TEST(transforms_of_the_page)
     delta_scratch_free(&s);
 }
 
-static int open_page(void **state)
+FIXTURE(open_page)
 {
-    (void)state;
     page = read_text(PAGE);
     return 0;
 }
 
-static int close_page(void **state)
+FIXTURE(close_page)
 {
-    (void)state;
     free(page);
     return 0;
 }

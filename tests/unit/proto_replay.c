@@ -75,21 +75,19 @@ static void contains(const char *text, const char *want)
         fail_msg("\"%s\" is not in: %s", want, text);
 }
 
-static int open_folder(void **state)
+FIXTURE(open_folder)
 {
     const char *tmp = getenv("TMPDIR");
 
-    (void)state;
     snprintf(folder, sizeof folder, "%s/proto_replay.XXXXXX", tmp ? tmp : "/tmp");
     return mkdtemp(folder) ? 0 : -1;
 }
 
-static int remove_folder(void **state)
+FIXTURE(remove_folder)
 {
     static const char *const names[] = {"a", "b", "culprit", "wilder"};
     char path[256];
 
-    (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         snprintf(path, sizeof path, "%s/%s", folder, names[i]);
         unlink(path);
