@@ -3,8 +3,7 @@
 #include "api/server/http.h"
 #include "api/server/ws.h"
 #include "api/server/routes.h"
-#include "tests/support/edge.h"
-#include "tests/support/unit.h"
+#include "tests/support/edge_case.h"
 
 #include <netinet/in.h>
 #include <stdio.h>
@@ -291,21 +290,18 @@ static void adopt(void *ctx, const struct api_token *kept)
 }
 
 /* POST /v1/sessions has both hashes kept before it answers; without that there is no session. */
-TEST(test_tokens_are_kept_with_their_session)
+EDGE_TEST(test_tokens_are_kept_with_their_session)
 {
-    static struct edge e;
     struct edge_session s;
     struct edge_answer a;
     struct auth_who who;
     struct err err = {0};
     int n = 0;
 
-    edge_defaults(&e);
-    edge_start(&e);
-    s = edge_session(&e, NULL);
+    s = edge_session(&edge, NULL);
     write_file("boss admin " EMPTY "\n"); /* edge_session() makes it for this one */
     assert_int_equal(try_open(&adopter, &err), 0);
-    fake_core_ops()->tokens_each(fake_core_core(e.core), adopt, &n);
+    fake_core_ops()->tokens_each(fake_core_core(edge.core), adopt, &n);
     assert_int_equal(n, 2);
     assert_int_equal(auth_check(adopter, s.ingest, strlen(s.ingest), &who, &err), 0);
     assert_int_equal(who.scope, AUTH_INGEST);
@@ -313,13 +309,12 @@ TEST(test_tokens_are_kept_with_their_session)
     assert_int_equal(auth_check(adopter, s.view, strlen(s.view), &who, &err), 0);
     assert_int_equal(who.scope, AUTH_VIEW);
     auth_close(&adopter);
-    fake_core_lose_tokens(e.core);
-    a = edge_request(&e, "POST", "/v1/sessions", EDGE_ADMIN, NULL);
+    fake_core_lose_tokens(edge.core);
+    a = edge_request(&edge, "POST", "/v1/sessions", EDGE_ADMIN, NULL);
     assert_int_equal(a.status, 500);
     assert_null(strstr(a.body, "fake disk")); /* what went wrong inside is for the log */
     edge_answer_free(&a);
-    assert_int_equal(fake_core_counts(e.core).sessions, 1);
-    edge_stop(&e);
+    assert_int_equal(fake_core_counts(edge.core).sessions, 1);
 }
 
 TEST(test_bearer)
@@ -431,24 +426,19 @@ static void one_request(struct edge *e, const struct routes_entry *route, enum k
     edge_answer_free(&a);
 }
 
-TEST(test_every_route_with_every_token)
+EDGE_TEST(test_every_route_with_every_token)
 {
-    static struct edge e;
     const struct routes_entry *route;
 
-    edge_defaults(&e);
-    edge_start(&e);
     for (int i = 0; (route = routes_at(i)) != NULL; i++)
         for (enum kind kind = NO; kind < KINDS; kind++)
-            one_request(&e, route, kind);
-    assert_false(edge_logged(&e, EDGE_ADMIN));
-    assert_true(edge_logged(&e, "\"token\":\"boss\"")); /* names are logged, tokens never */
-    edge_stop(&e);
+            one_request(&edge, route, kind);
+    assert_false(edge_logged(&edge, EDGE_ADMIN));
+    assert_true(edge_logged(&edge, "\"token\":\"boss\"")); /* names are logged, tokens never */
 }
 
-TEST(test_odd_tokens)
+EDGE_TEST(test_odd_tokens)
 {
-    static struct edge e;
     static const char *const lines[] = {"Authorization:\r\n",
                                         "Authorization: Bearer\r\n",
                                         "Authorization: Basic Ym9zczp4\r\n",
@@ -456,17 +446,11 @@ TEST(test_odd_tokens)
                                         "Authorization: " EDGE_ADMIN "\r\n",
                                         "Cookie: token=" EDGE_ADMIN "\r\n"};
 
-    edge_defaults(&e);
-    edge_start(&e);
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         char text[256];
-        struct edge_answer a;
         snprintf(text, sizeof text, "GET /v1/models HTTP/1.1\r\nHost: a\r\n%s\r\n", lines[i]);
-        a = edge_raw(&e, text);
-        assert_int_equal(a.status, 401);
-        edge_answer_free(&a);
+        expect_raw(text, 401);
     }
-    edge_stop(&e);
 }
 
 /* ------------------------------------------------------------------------------- without tokens */
@@ -507,48 +491,37 @@ TEST(test_no_tokens_on_loopback_alone)
 
 TEST(test_names_that_point_at_loopback)
 {
-    static struct edge e;
-    struct edge_answer a;
-
-    edge_defaults(&e);
-    e.config.auth_mode = API_AUTH_NONE;
-    edge_start(&e);
-    a = edge_raw(&e, "GET /v1/sessions HTTP/1.1\r\nHost: localhost:1234\r\n\r\n");
-    assert_int_equal(a.status, 200);
-    edge_answer_free(&a);
-    a = edge_raw(&e, "GET /v1/sessions HTTP/1.1\r\nHost: rebound.example\r\n\r\n");
-    assert_int_equal(a.status, 421);
-    edge_answer_free(&a);
-    a = edge_raw(&e, "GET /v1/sessions HTTP/1.1\r\nHost: 127.0.0.1.rebound.example\r\n\r\n");
-    assert_int_equal(a.status, 421);
-    edge_answer_free(&a);
-    a = edge_raw(&e, "POST /v1/sessions HTTP/1.1\r\nHost: localhost\r\n"
-                     "Origin: http://evil.example\r\n\r\n");
-    assert_int_equal(a.status, 403);
-    edge_answer_free(&a);
-    edge_stop(&e);
+    edge_defaults(&edge);
+    edge.config.auth_mode = API_AUTH_NONE;
+    edge_start(&edge);
+    expect_raw("GET /v1/sessions HTTP/1.1\r\nHost: localhost:1234\r\n\r\n", 200);
+    expect_raw("GET /v1/sessions HTTP/1.1\r\nHost: rebound.example\r\n\r\n", 421);
+    expect_raw("GET /v1/sessions HTTP/1.1\r\nHost: 127.0.0.1.rebound.example\r\n\r\n", 421);
+    expect_raw("POST /v1/sessions HTTP/1.1\r\nHost: localhost\r\n"
+               "Origin: http://evil.example\r\n\r\n",
+               403);
+    edge_stop(&edge);
 }
 
 /* A socket of the service manager is served as it is. */
 TEST(test_given_sockets)
 {
-    static struct edge e;
     struct sockaddr_in any = {.sin_family = AF_INET};
     struct edge_answer a;
     socklen_t len = sizeof any;
 
-    edge_defaults(&e);
-    e.config.http_fd = socket(AF_INET, SOCK_STREAM, 0);
+    edge_defaults(&edge);
+    edge.config.http_fd = socket(AF_INET, SOCK_STREAM, 0);
     any.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    assert_int_equal(bind(e.config.http_fd, (struct sockaddr *)&any, sizeof any), 0);
-    assert_int_equal(listen(e.config.http_fd, 5), 0);
-    assert_int_equal(getsockname(e.config.http_fd, (struct sockaddr *)&any, &len), 0);
-    edge_start(&e);
-    assert_int_equal(http_port(e.http), ntohs(any.sin_port));
-    a = edge_request(&e, "GET", "/livez", NULL, NULL);
+    assert_int_equal(bind(edge.config.http_fd, (struct sockaddr *)&any, sizeof any), 0);
+    assert_int_equal(listen(edge.config.http_fd, 5), 0);
+    assert_int_equal(getsockname(edge.config.http_fd, (struct sockaddr *)&any, &len), 0);
+    edge_start(&edge);
+    assert_int_equal(http_port(edge.http), ntohs(any.sin_port));
+    a = edge_request(&edge, "GET", "/livez", NULL, NULL);
     assert_int_equal(a.status, 200);
     edge_answer_free(&a);
-    edge_stop(&e);
+    edge_stop(&edge);
 }
 
 TEST_GROUP(make_file, remove_file)

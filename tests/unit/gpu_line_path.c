@@ -3,9 +3,8 @@
 #include "gpu/mono/state.h"
 #include "gpu/track/path_record.h"
 #include "proto/section.h"
-#include "tests/support/line.h"
+#include "tests/support/line_case.h"
 #include "tests/support/views_case.h"
-#include "tests/support/unit.h"
 
 #define W 160
 #define H 128
@@ -56,72 +55,65 @@ static float off(const struct line *l)
                              l->f.result.T_wc.t[2] - truth.t[2])));
 }
 
-TEST(a_walk_without_poses_is_fused)
+LINE_TEST(a_walk_without_poses_is_fused)
 {
     const struct gpu_session_config c = config(1);
-    struct line l;
     float worst = 0;
-    assert_int_equal(line_open(&l, &c), 0);
+    assert_int_equal(line_open(&line, &c), 0);
     for (int i = 0; i < 20; i++) {
-        put(&l, i, 0);
-        assert_int_equal(l.f.result.tracks.state, i ? GPU_TRACKS_FOUND : GPU_TRACKS_BEGUN);
-        assert_true(i == 0 || l.f.result.tracks.n_inliers > 50);
-        worst = fmaxf(worst, off(&l));
+        put(&line, i, 0);
+        assert_int_equal(line.f.result.tracks.state, i ? GPU_TRACKS_FOUND : GPU_TRACKS_BEGUN);
+        assert_true(i == 0 || line.f.result.tracks.n_inliers > 50);
+        worst = fmaxf(worst, off(&line));
     }
-    print_message("# %.3f m off at most, %u points, %u of %u\n", (double)worst, l.f.result.n_points,
-                  l.f.result.n_associated, l.f.result.n_valid);
+    print_message("# %.3f m off at most, %u points, %u of %u\n", (double)worst,
+                  line.f.result.n_points, line.f.result.n_associated, line.f.result.n_valid);
     assert_true(worst < 0.12f);
-    assert_true(l.f.result.n_associated > l.f.result.n_valid / 4);
-    line_close(&l);
+    assert_true(line.f.result.n_associated > line.f.result.n_valid / 4);
 }
 
 /* Without a picture's structure the last pose stands: there is no motion network here. */
-TEST(lost_is_said)
+LINE_TEST(lost_is_said)
 {
     const struct gpu_session_config c = config(1);
     struct rigid last, any = rigid_identity();
-    struct line l;
-    assert_int_equal(line_open(&l, &c), 0);
+    assert_int_equal(line_open(&line, &c), 0);
     for (int i = 0; i < 6; i++)
-        put(&l, i, 0);
-    last = l.f.result.T_wc;
-    memset(l.rgb, 90, 3 * (size_t)W * H);
-    assert_int_equal(line_frame(&l, &any), 0);
-    assert_int_equal(l.f.result.tracks.state, GPU_TRACKS_LOST);
-    assert_memory_equal(&l.f.result.T_wc, &last, sizeof last);
-    put(&l, 7, 1);
-    assert_int_equal(l.f.result.tracks.state, GPU_TRACKS_BEGUN);
-    assert_memory_equal(&l.f.result.T_wc, &last, sizeof last);
-    line_close(&l);
+        put(&line, i, 0);
+    last = line.f.result.T_wc;
+    memset(line.rgb, 90, 3 * (size_t)W * H);
+    assert_int_equal(line_frame(&line, &any), 0);
+    assert_int_equal(line.f.result.tracks.state, GPU_TRACKS_LOST);
+    assert_memory_equal(&line.f.result.T_wc, &last, sizeof last);
+    put(&line, 7, 1);
+    assert_int_equal(line.f.result.tracks.state, GPU_TRACKS_BEGUN);
+    assert_memory_equal(&line.f.result.T_wc, &last, sizeof last);
 }
 
-TEST(poses_are_refused)
+LINE_TEST(poses_are_refused)
 {
     const struct gpu_session_config c = config(1);
-    struct line l;
-    struct gpu_item *item = &l.f.item;
+    struct gpu_item *item = &line.f.item;
     struct rigid T = rigid_identity();
-    assert_int_equal(line_open(&l, &c), 0);
-    line_set_frame(&l, &T);
-    l.f.has_pose = 1;
-    assert_int_equal(gpu_submit(l.g, &gpu_line_mono, &item, 1, NULL), ERR_INPUT);
-    line_close(&l);
+    assert_int_equal(line_open(&line, &c), 0);
+    line_set_frame(&line, &T);
+    line.f.has_pose = 1;
+    assert_int_equal(gpu_submit(line.g, &gpu_line_mono, &item, 1, NULL), ERR_INPUT);
 }
 
 /* Keyframes of many views stand where tracks say: what they measure is confirmed. Where the path is
  * lost a walk begins; a round, which has a pose, makes one that waits final. */
-TEST(a_walk_without_poses_has_views)
+LINE_TEST(a_walk_without_poses_has_views)
 {
     struct gpu_session_config c = config(1);
     struct rigid any = rigid_identity();
     const struct views *v;
-    struct line l;
     uint32_t n_confirmed = 0, n_measured = 0;
     c.views = GPU_VIEWS_REFINED;
-    assert_int_equal(line_open(&l, &c), 0);
+    assert_int_equal(line_open(&line, &c), 0);
     for (int i = 0; i < 20; i++)
-        put(&l, i, 0);
-    v = l.cpu->views;
+        put(&line, i, 0);
+    v = line.cpu->views;
     for (uint32_t j = 0; j < v->n_places; j++) {
         n_measured += v->kept[j].n_measured;
         n_confirmed += v->kept[j].n_confirmed;
@@ -130,21 +122,20 @@ TEST(a_walk_without_poses_has_views)
                   v->strand[0].n_final, n_confirmed, n_measured);
     assert_true(v->strand[0].n_final > 0 && v->strand[0].first == 0);
     assert_true(3 * n_confirmed > n_measured && n_confirmed > 1000);
-    memset(l.rgb, 90, 3 * (size_t)W * H);
-    assert_int_equal(line_frame(&l, &any), 0);
-    assert_int_equal(l.f.result.tracks.state, GPU_TRACKS_LOST);
+    memset(line.rgb, 90, 3 * (size_t)W * H);
+    assert_int_equal(line_frame(&line, &any), 0);
+    assert_int_equal(line.f.result.tracks.state, GPU_TRACKS_LOST);
     assert_true(v->strand[0].first > 0);
     for (int i = 0; v->strand[0].n_final < v->strand[0].n_taken; i++) {
-        struct gpu_item *item = &l.f.item;
+        struct gpu_item *item = &line.f.item;
         assert_true(i < 40);
-        line_set_frame(&l, &any);
-        l.f.has_pose = 1;
-        l.f.breaks = GPU_BREAKS_OVER;
-        assert_int_equal(gpu_submit(l.g, &gpu_line_mono, &item, 1, NULL), 0);
-        assert_int_equal(gpu_wait(l.g, &item, 1, NULL), 0);
-        assert_int_equal(l.f.result.tracks.state, GPU_TRACKS_NONE);
+        line_set_frame(&line, &any);
+        line.f.has_pose = 1;
+        line.f.breaks = GPU_BREAKS_OVER;
+        assert_int_equal(gpu_submit(line.g, &gpu_line_mono, &item, 1, NULL), 0);
+        assert_int_equal(gpu_wait(line.g, &item, 1, NULL), 0);
+        assert_int_equal(line.f.result.tracks.state, GPU_TRACKS_NONE);
     }
-    line_close(&l);
 }
 
 static uint8_t *save(struct gpu_session *s, size_t *len)

@@ -6,7 +6,7 @@
 #include "tests/support/count_malloc.h"
 #include "tests/support/state_walk.h"
 #include "tests/support/views_line.h"
-#include "tests/support/unit.h"
+#include "tests/support/line_case.h"
 
 #define W 96
 #define H 72
@@ -112,27 +112,26 @@ static uint32_t kept_of(const struct views *v, int strand)
 
 /* The places are enough for each of three to finish all its keyframes; a fourth has its depth as it
  * is until one of the three is gone for long. */
-TEST(three_sources_share_the_places)
+LINE_TEST(three_sources_share_the_places)
 {
     struct gpu_session_config c = views_line_config(17, 16, GPU_VIEWS_GIVEN);
-    struct line l = {0};
     const struct views *v;
     int n_frames = 0;
-    assert_int_equal(line_open(&l, &c), 0);
-    v = l.cpu->views;
+    assert_int_equal(line_open(&line, &c), 0);
+    v = line.cpu->views;
     for (int i = 0; i < 3 * FRAMES; i++) {
-        step_of(&l, 0, i);
+        step_of(&line, 0, i);
         assert_true(v->plan.final >= 0 || v->strand[0].n_taken <= 8 || v->plan.taken < 0);
     }
     assert_int_equal(kept_of(v, 0), v->n_places);
     assert_int_equal(v->n_places, VIEWS_OF_STRAND);
     for (int i = 0; i < 2 * FRAMES; i++)
         for (uint32_t k = 0; k < 4; k++) {
-            step_of(&l, k, i);
+            step_of(&line, k, i);
             assert_int_equal(v->plan.strand, k < 3 ? (int)k : -1);
             if (k == 3) {
-                assert_memory_equal(l.cpu->view.depth, l.depth, 17 * 16 * sizeof *l.depth);
-                assert_int_equal(l.f.result.views.n_keyframes, 0);
+                assert_memory_equal(line.cpu->view.depth, line.depth, 17 * 16 * sizeof *line.depth);
+                assert_int_equal(line.f.result.views.n_keyframes, 0);
             } else if (v->plan.taken >= 0) {
                 assert_true(v->plan.final >= 0 || v->strand[k].n_taken <= 8);
             }
@@ -140,49 +139,44 @@ TEST(three_sources_share_the_places)
     for (int k = 0; k < 3; k++)
         assert_in_range(kept_of(v, k), VIEWS_KEPT / 3, VIEWS_KEPT / 3 + 1);
     while (v->plan.strand != 1 && n_frames < 200) { /* source 1 is gone */
-        step_of(&l, 0, n_frames);
-        step_of(&l, 2, n_frames);
-        step_of(&l, 3, n_frames++);
+        step_of(&line, 0, n_frames);
+        step_of(&line, 2, n_frames);
+        step_of(&line, 3, n_frames++);
     }
     assert_in_range(3 * n_frames, v->params.idle_frames - 2, v->params.idle_frames + 1);
     assert_int_equal(v->strand[1].source, 3);
     assert_int_equal(kept_of(v, 1), 1);
-    line_close(&l);
 }
 
 /* A frame without a pose is fused as it is and is no keyframe. */
-TEST(frames_without_poses_are_fused_as_they_are)
+LINE_TEST(frames_without_poses_are_fused_as_they_are)
 {
     struct gpu_session_config c = views_line_config(W, H, 1);
-    struct line l = {0};
     uint32_t before;
-    assert_int_equal(line_open(&l, &c), 0);
-    views_line_draw(&l, 0);
-    views_line_step(&l);
-    before = l.cpu->views->frame;
-    l.f.has_pose = 0;
-    assert_int_equal(session_cpu_put_depth(l.s, l.depth, NULL), 0);
-    assert_int_equal(motion_cpu_run(&l.f.item, NULL), 0);
-    assert_int_equal(views_cpu_run(&l.f.item, NULL), 0);
-    assert_ptr_equal(l.cpu->view.depth, l.cpu->depth);
-    assert_null(l.cpu->view.trust);
-    assert_int_equal(l.cpu->views->frame, before);
-    line_close(&l);
+    assert_int_equal(line_open(&line, &c), 0);
+    views_line_draw(&line, 0);
+    views_line_step(&line);
+    before = line.cpu->views->frame;
+    line.f.has_pose = 0;
+    assert_int_equal(session_cpu_put_depth(line.s, line.depth, NULL), 0);
+    assert_int_equal(motion_cpu_run(&line.f.item, NULL), 0);
+    assert_int_equal(views_cpu_run(&line.f.item, NULL), 0);
+    assert_ptr_equal(line.cpu->view.depth, line.cpu->depth);
+    assert_null(line.cpu->view.trust);
+    assert_int_equal(line.cpu->views->frame, before);
 }
 
-TEST(frames_allocate_nothing)
+LINE_TEST(frames_allocate_nothing)
 {
     struct gpu_session_config c = views_line_config(W, H, 1);
-    struct line l = {0};
-    assert_int_equal(line_open(&l, &c), 0);
+    assert_int_equal(line_open(&line, &c), 0);
     for (int i = 0; i < FRAMES; i++) {
         size_t before;
-        views_line_draw(&l, i);
+        views_line_draw(&line, i);
         before = count_malloc_own;
-        views_line_step(&l);
+        views_line_step(&line);
         assert_int_equal(count_malloc_own, before);
     }
-    line_close(&l);
 }
 
 /* ------------------------------------------------------------------------- state */
@@ -268,36 +262,34 @@ static uint8_t *with_views_of_version_1(const uint8_t *buf, size_t len, const st
     return row;
 }
 
-TEST(keyframes_of_version_1_are_passed_over)
+LINE_TEST(keyframes_of_version_1_are_passed_over)
 {
     struct gpu_session_config c = views_line_config(17, 16, 1);
     struct gpu_session *own, *loaded;
-    struct line l = {0};
     struct state_head h;
     struct state_layout at;
     size_t len, v1_len;
     uint8_t *buf, *v1;
-    assert_int_equal(line_open(&l, &c), 0);
+    assert_int_equal(line_open(&line, &c), 0);
     for (int i = 0; i < 27; i++)
-        step_of(&l, 0, i);
-    buf = save(l.s, &len);
+        step_of(&line, 0, i);
+    buf = save(line.s, &len);
     assert_int_equal(state_check(&h, &at, buf, len, &c, NULL), 0);
     assert_true(h.views_places > 8);
     v1 = with_views_of_version_1(buf, len, &h, &at, &v1_len);
-    assert_int_equal(session_cpu_new(&loaded, l.g, &c, NULL), 0);
+    assert_int_equal(session_cpu_new(&loaded, line.g, &c, NULL), 0);
     assert_int_equal(gpu_session_load(loaded, v1, v1_len, NULL), 0);
     assert_int_equal(session_cpu_of(loaded)->views->frame, 27);
-    assert_int_equal(session_cpu_of(loaded)->n_points, l.cpu->n_points);
-    own = l.s;
-    l.s = loaded;
-    l.cpu = session_cpu_of(loaded);
-    step_of(&l, 0, 27);
-    assert_int_equal(l.cpu->views->strand[0].n_taken, 1);
-    assert_memory_equal(l.cpu->view.depth, l.depth, 17 * 16 * sizeof *l.depth);
+    assert_int_equal(session_cpu_of(loaded)->n_points, line.cpu->n_points);
+    own = line.s;
+    line.s = loaded;
+    line.cpu = session_cpu_of(loaded);
+    step_of(&line, 0, 27);
+    assert_int_equal(line.cpu->views->strand[0].n_taken, 1);
+    assert_memory_equal(line.cpu->view.depth, line.depth, 17 * 16 * sizeof *line.depth);
     gpu_session_free(&own);
     free(buf);
     free(v1);
-    line_close(&l);
 }
 
 /* As version 4 wrote it: no contrasts; version 3: keyframes without world and walk; version 2: nor

@@ -3,9 +3,8 @@
  * what they are worth, what fills its holes, what a mask takes away
  */
 #include "gpu/mono/sensor_point.h"
-#include "tests/support/line.h"
+#include "tests/support/line_case.h"
 #include "tests/support/sensor_case.h"
-#include "tests/support/unit.h"
 
 #define W 96
 #define H 72
@@ -155,44 +154,38 @@ TEST(unsure_and_masked_pixels_are_not_fused)
 }
 
 /* The network's depth, 1.3 times too far, is brought to the sensor's scale where that has holes. */
-TEST(holes_are_filled_at_the_sensors_scale)
+LINE_TEST(holes_are_filled_at_the_sensors_scale)
 {
-    struct scene scene = scene_make();
     struct gpu_session_config c = config(GPU_DEPTH_BOTH);
     struct sensor_case sensor = {0};
-    struct line l = {0};
     struct rigid T = pose(0);
     int right, any;
 
-    assert_int_equal(line_open(&l, &c), 0);
+    assert_int_equal(line_open(&line, &c), 0);
     assert_int_equal(sensor_case_open(&sensor, 48, 36, 0.02f, 0), 0);
-    sensor_case_draw(&sensor, &scene, &T);
+    sensor_case_draw(&sensor, &drawn, &T);
     for (int i = 0; i < 48 * 36; i++)
         if (i % 48 > 30)
             sensor.values[i] = 0;
-    frame(&l, &sensor, &scene, 0, 1.3f, NULL);
-    right = count_right(&l, &any);
+    frame(&line, &sensor, &drawn, 0, 1.3f, NULL);
+    right = count_right(&line, &any);
     assert_int_equal(any, N);
     assert_true(right > 0.94 * N);
     /* a frame without a sensor's picture is the network's alone */
-    frame(&l, NULL, &scene, 1, 1.3f, NULL);
+    frame(&line, NULL, &drawn, 1, 1.3f, NULL);
     for (int k = 0; k < N; k++)
-        assert_true(fabsf(l.cpu->depth[k] - 1.3f * l.depth[k]) < 1e-4f);
+        assert_true(fabsf(line.cpu->depth[k] - 1.3f * line.depth[k]) < 1e-4f);
     sensor_case_close(&sensor);
-    line_close(&l);
 }
 
-TEST(without_its_picture_nothing_is_fused)
+LINE_TEST(without_its_picture_nothing_is_fused)
 {
-    struct scene scene = scene_make();
     struct gpu_session_config c = config(GPU_DEPTH_SENSOR);
-    struct line l = {0};
 
-    assert_int_equal(line_open(&l, &c), 0);
-    frame(&l, NULL, &scene, 0, 1.0f, NULL);
-    assert_int_equal(l.f.result.n_valid, 0);
-    assert_int_equal(l.f.result.is_keyframe, 0);
-    line_close(&l);
+    assert_int_equal(line_open(&line, &c), 0);
+    frame(&line, NULL, &drawn, 0, 1.0f, NULL);
+    assert_int_equal(line.f.result.n_valid, 0);
+    assert_int_equal(line.f.result.is_keyframe, 0);
 }
 
 /* A sure pixel nearby is three observations: two frames are enough for a stable point. */
@@ -222,36 +215,33 @@ TEST(sure_pixels_are_stable_sooner)
     assert_true(stable[1] > N / 8);
 }
 
-TEST(what_is_no_sensor_is_refused)
+LINE_TEST(what_is_no_sensor_is_refused)
 {
-    struct scene scene = scene_make();
     struct gpu_session_config c = config(GPU_DEPTH_SENSOR);
     struct gpu_session *refused = NULL;
     struct sensor_case sensor = {0};
-    struct line l = {0};
-    struct gpu_item *item = &l.f.item;
+    struct gpu_item *item = &line.f.item;
     struct rigid T = pose(0);
 
-    assert_int_equal(line_open(&l, &c), 0);
+    assert_int_equal(line_open(&line, &c), 0);
     assert_int_equal(sensor_case_open(&sensor, 48, 36, 0.02f, 0), 0);
-    frame(&l, &sensor, &scene, 0, 1.0f, NULL);
+    frame(&line, &sensor, &drawn, 0, 1.0f, NULL);
     for (int k = 0; k < 5; k++) {
-        line_set_frame(&l, &T);
-        l.f.sensor = sensor.sensor;
+        line_set_frame(&line, &T);
+        line.f.sensor = sensor.sensor;
         if (k == 0)
-            l.f.sensor.width = 0;
+            line.f.sensor.width = 0;
         else if (k == 1)
-            l.f.sensor.height = GPU_SENSOR_PIXELS;
+            line.f.sensor.height = GPU_SENSOR_PIXELS;
         else if (k == 2)
-            l.f.sensor.K.fx = NAN;
+            line.f.sensor.K.fx = NAN;
         else if (k == 3)
-            l.f.sensor.T_cs.r[0] = 2.0f;
+            line.f.sensor.T_cs.r[0] = 2.0f;
         else
-            l.f.sensor.T_cs.t[2] = INFINITY;
-        assert_int_equal(gpu_submit(l.g, &gpu_line_mono, &item, 1, NULL), ERR_INPUT);
+            line.f.sensor.T_cs.t[2] = INFINITY;
+        assert_int_equal(gpu_submit(line.g, &gpu_line_mono, &item, 1, NULL), ERR_INPUT);
     }
     c.views = 1;
-    assert_int_equal(gpu_session_new(&refused, l.g, &c, NULL), ERR_INPUT);
+    assert_int_equal(gpu_session_new(&refused, line.g, &c, NULL), ERR_INPUT);
     sensor_case_close(&sensor);
-    line_close(&l);
 }

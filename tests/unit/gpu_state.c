@@ -7,7 +7,7 @@
 #include "tests/support/onnx_build.h"
 #include "tests/support/sample.h"
 #include "tests/support/state_walk.h"
-#include "tests/support/unit.h"
+#include "tests/support/line_case.h"
 
 #define FRAMES 40
 
@@ -361,20 +361,18 @@ TEST(lies_are_refused)
 }
 
 /* Keys that no cube has, and one for two points: nothing is found by them, and nothing breaks. */
-TEST(keys_of_no_cube_do_no_harm)
+LINE_TEST(keys_of_no_cube_do_no_harm)
 {
     const struct gpu_session_config c = small_cells_config();
     struct state_head h;
     struct state_layout layout;
-    struct line l;
     size_t len;
-    uint8_t *buf = small_state(&l, &c, &len);
+    uint8_t *buf = small_state(&line, &c, &len);
 
     assert_int_equal(state_check(&h, &layout, buf, len, &c, NULL), 0);
     memset(buf + layout.keys, 0xff, 8 * (size_t)h.n_slots);
-    assert_true(try_state(&l, buf, len));
+    assert_true(try_state(&line, buf, len));
     free(buf);
-    line_close(&l);
 }
 
 /* ------------------------------------------------------------------------- with networks */

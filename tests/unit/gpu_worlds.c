@@ -1,7 +1,6 @@
 /* Worlds of a session: two rooms at one place of two worlds never touch, in both fusions. */
 #include "proto/cloud/cloud.h"
-#include "tests/support/line.h"
-#include "tests/support/unit.h"
+#include "tests/support/line_case.h"
 
 #define W 96
 #define H 72
@@ -195,17 +194,15 @@ TEST(states_keep_worlds)
     worlds_are_kept_with_a_state(0);
 }
 
-TEST(a_world_beyond_the_last_is_refused)
+LINE_TEST(a_world_beyond_the_last_is_refused)
 {
     struct gpu_session_config c = config(1);
     struct rigid T = rigid_identity();
     struct gpu_item *item;
-    struct line l = {0};
 
-    assert_int_equal(line_open(&l, &c), 0);
-    line_set_frame(&l, &T);
-    item = &l.f.item;
-    l.f.submap = GPU_SUBMAPS_MAX;
-    assert_int_equal(gpu_submit(l.g, &gpu_line_mono, &item, 1, NULL), ERR_INPUT);
-    line_close(&l);
+    assert_int_equal(line_open(&line, &c), 0);
+    line_set_frame(&line, &T);
+    item = &line.f.item;
+    line.f.submap = GPU_SUBMAPS_MAX;
+    assert_int_equal(gpu_submit(line.g, &gpu_line_mono, &item, 1, NULL), ERR_INPUT);
 }

@@ -1,18 +1,5 @@
 /* `objects` messages: there and back, at their bounds, and what is none. */
-#include "proto/wire/control.h"
-#include "tests/support/unit.h"
-
-#include <string.h>
-
-static void expect_wrong(const char *text, const char *pointer)
-{
-    struct control_message m = {.op = CONTROL_BYE};
-    struct err err = {0};
-
-    if (control_parse(&m, text, strlen(text), &err) != ERR_INPUT || strcmp(err.where, pointer) != 0)
-        fail_msg("%s: \"%s\" %s", text, err.where, err.text);
-    assert_int_equal(m.op, CONTROL_BYE); /* untouched */
-}
+#include "tests/support/control_case.h"
 
 /* At most 6 things; a message of the longest names and numbers fits, and says the same again. */
 TEST(test_objects)
