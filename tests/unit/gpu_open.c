@@ -5,8 +5,8 @@
 
 #include "gpu/mono/image_point.h"
 #include "gpu/mono/session_cpu.h"
-#include "tests/support/onnx_build.h"
 #include "tests/support/passes.h"
+#include "tests/support/pixel_nets.h"
 #include "tests/support/scene.h"
 #include "tests/support/unit.h"
 
@@ -20,47 +20,10 @@ static struct world {
     uint8_t rgb[W * H * 3];
 } world;
 
-static void write_model(const struct onnx_build *b, char *path)
-{
-    int fd = mkstemp(path);
-    assert_true(fd >= 0);
-    assert_int_equal(write(fd, b->file.p, b->file.n), (ssize_t)b->file.n);
-    close(fd);
-}
-
-/* depth = red + 1 (1...2 m for std 1); a motion of which every value is the mean of one plane:
- * t = (previous red, current green, ray x), r = 0.1 (ray y, 0, 0) */
-static void write_models(void)
-{
-    const int64_t dw[4] = {1, 3, 1, 1}, mw[4] = {6, 8, 1, 1}, one = 1;
-    const float depth_w[3] = {1, 0, 0}, depth_b = 1;
-    float motion_w[48] = {0};
-    struct onnx_build b;
-
-    onnx_begin(&b, 13);
-    onnx_input(&b, "picture", 1, 3, -1, -1);
-    onnx_f32(&b, "w", 4, dw, depth_w);
-    onnx_f32(&b, "b", 1, &one, &depth_b);
-    onnx_node(&b, "Conv", "picture w b", "metres");
-    onnx_end(&b, "metres");
-    write_model(&b, world.depth_info.path);
-    onnx_free(&b);
-    motion_w[0 * 8 + 0] = 1;
-    motion_w[1 * 8 + 4] = 1;
-    motion_w[2 * 8 + 6] = 1;
-    motion_w[3 * 8 + 7] = 0.1f;
-    onnx_begin(&b, 13);
-    onnx_input(&b, "pair", 1, 8, -1, -1);
-    onnx_f32(&b, "w", 4, mw, motion_w);
-    onnx_node(&b, "Conv", "pair w", "planes");
-    onnx_node(&b, "GlobalAveragePool", "planes", "motion");
-    onnx_end(&b, "motion");
-    write_model(&b, world.motion_info.path);
-    onnx_free(&b);
-}
-
+/* Depth of 1...2 m for std 1; t = (previous red, current green, ray x), r = 0.1 (ray y, 0, 0). */
 FIXTURE(set_up)
 {
+    const float motion_w[48] = {[0] = 1, [8 + 4] = 1, [16 + 6] = 1, [24 + 7] = 0.1f};
     const struct gpu_model_info depth = {.kind = GPU_MODEL_DEPTH,
                                          .name = "tiny depth",
                                          .path = "/tmp/gpu_open_depth_XXXXXX",
@@ -78,7 +41,7 @@ FIXTURE(set_up)
     memset(&world, 0, sizeof world);
     world.depth_info = depth;
     world.motion_info = motion;
-    write_models();
+    pixel_nets_write(world.depth_info.path, world.motion_info.path, motion_w);
     assert_int_equal(gpu_open(&world.g, &device, NULL), 0);
     assert_int_equal(gpu_model_open(&world.depth, world.g, &world.depth_info, NULL), 0);
     assert_int_equal(gpu_model_open(&world.motion, world.g, &world.motion_info, NULL), 0);

@@ -4,7 +4,7 @@
  */
 #include <unistd.h>
 
-#include "tests/support/onnx_build.h"
+#include "tests/support/pixel_nets.h"
 #include "tests/support/sample.h"
 #include "tests/support/state_walk.h"
 #include "tests/support/line_case.h"
@@ -386,14 +386,6 @@ struct nets {
     char depth_path[64], motion_path[64];
 };
 
-static void write_model(const struct onnx_build *b, char *path)
-{
-    int fd = mkstemp(path);
-    assert_true(fd >= 0);
-    assert_int_equal(write(fd, b->file.p, b->file.n), (ssize_t)b->file.n);
-    close(fd);
-}
-
 static void open_model(struct gpu_model **m, struct gpu *g, enum gpu_model_kind kind,
                        const char *path)
 {
@@ -408,34 +400,16 @@ static void open_model(struct gpu_model **m, struct gpu *g, enum gpu_model_kind 
     assert_int_equal(gpu_model_open(m, g, &info, NULL), 0);
 }
 
-/* depth = red + 1; motion = 0.05 (mean previous red, mean previous - current green, ray x), so
+/* motion = 0.05 (mean previous red, mean previous - current green, ray x), so
  * that a pose shows whether the previous picture was the right one. */
 static void open_nets(struct nets *n)
 {
     const struct gpu_config device = {.device = "cpu", .threads = 1};
-    const int64_t dw[4] = {1, 3, 1, 1}, mw[4] = {6, 8, 1, 1}, one = 1;
-    const float depth_w[3] = {1, 0, 0}, depth_b = 1;
-    float motion_w[48] = {[0] = 0.05f, [8 + 1] = 0.05f, [8 + 4] = -0.05f, [16 + 6] = 0.05f};
-    struct onnx_build b;
+    const float motion_w[48] = {[0] = 0.05f, [8 + 1] = 0.05f, [8 + 4] = -0.05f, [16 + 6] = 0.05f};
 
     *n = (struct nets){.depth_path = "/tmp/gpu_state_depth_XXXXXX",
                        .motion_path = "/tmp/gpu_state_motion_XXXXXX"};
-    onnx_begin(&b, 13);
-    onnx_input(&b, "picture", 1, 3, -1, -1);
-    onnx_f32(&b, "w", 4, dw, depth_w);
-    onnx_f32(&b, "b", 1, &one, &depth_b);
-    onnx_node(&b, "Conv", "picture w b", "metres");
-    onnx_end(&b, "metres");
-    write_model(&b, n->depth_path);
-    onnx_free(&b);
-    onnx_begin(&b, 13);
-    onnx_input(&b, "pair", 1, 8, -1, -1);
-    onnx_f32(&b, "w", 4, mw, motion_w);
-    onnx_node(&b, "Conv", "pair w", "planes");
-    onnx_node(&b, "GlobalAveragePool", "planes", "motion");
-    onnx_end(&b, "motion");
-    write_model(&b, n->motion_path);
-    onnx_free(&b);
+    pixel_nets_write(n->depth_path, n->motion_path, motion_w);
     assert_int_equal(gpu_open(&n->g, &device, NULL), 0);
     open_model(&n->depth, n->g, GPU_MODEL_DEPTH, n->depth_path);
     open_model(&n->motion, n->g, GPU_MODEL_MOTION, n->motion_path);
