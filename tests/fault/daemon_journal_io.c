@@ -10,24 +10,11 @@
 #include "tests/support/journal_case.h"
 #include "tests/support/unit.h"
 
-#include <dirent.h>
-
 #define APPENDS 20
 #define FORGET 11 /* records before it may go */
 
 static char folder[256];
 static struct case_log c;
-
-static int descriptors(void)
-{
-    DIR *d = opendir("/proc/self/fd");
-    int n = 0;
-
-    while (readdir(d))
-        n++;
-    closedir(d);
-    return n;
-}
 
 static void check_code(int rc, const char *what, const struct err *err)
 {
@@ -184,7 +171,7 @@ TEST(every_call)
     int before;
 
     run(0, FAULT_EIO, false);
-    before = descriptors();
+    before = fault_io_descriptors();
     for (int how = 0; how < FAULT_HOWS; how++)
         for (int for_ever = 0; for_ever < 2; for_ever++) {
             long k = 1;
@@ -192,7 +179,7 @@ TEST(every_call)
                 k++;
             print_message("# %s%s: %ld calls\n", names[how], for_ever ? ", for ever" : "", k - 1);
             assert_true(k > (how < FAULT_SHORT ? 40 : 15));
-            assert_int_equal(descriptors(), before);
+            assert_int_equal(fault_io_descriptors(), before);
         }
 }
 
@@ -209,10 +196,10 @@ TEST(every_call_of_a_removal)
                 remove_and_check(k, (enum fault_io_how)how, for_ever, &failed);
                 case_remove(folder);
                 if (before < 0)
-                    before = descriptors();
+                    before = fault_io_descriptors();
             }
             assert_true(k > 6);
-            assert_int_equal(descriptors(), before);
+            assert_int_equal(fault_io_descriptors(), before);
         }
 }
 
@@ -254,6 +241,10 @@ TEST(a_bad_sector_is_damage)
         assert_int_equal(journal_scan(j, CASE_ID, &scan, NULL), 0);
         if (atomic_exchange(&reads_left, 0) > 0)
             break;
+        if (k == 1) { /* the mark's: without it the records alone are believed */
+            assert_memory_equal(&scan, &right, sizeof(scan));
+            continue;
+        }
         n_damaged++;
         assert_true(scan.damaged && !scan.torn && scan.last < right.last);
         assert_non_null(strstr(scan.damage, "cannot read"));

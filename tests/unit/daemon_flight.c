@@ -9,44 +9,48 @@
 #define SESSIONS 6
 
 struct fleet {
-    struct rig r;
     struct rig_client c[SESSIONS];
     char id[SESSIONS][API_ID_CAP];
     int n;
 };
 
-static void fleet_open_with(struct fleet *f, int n, const char *key, const char *value)
+static struct fleet f;
+
+static void fleet_open_with(int n, const char *key, const char *value)
 {
     struct config_key k;
     struct session_options o = rig_options();
     struct config config;
 
-    memset(&f->r, 0, sizeof(f->r));
-    memset(&fake_gpu_plan, 0, sizeof(fake_gpu_plan));
-    tiny_models(f->r.models);
-    rig_config(&config, f->r.models);
+    rig_prepare(&config);
     assert_true(config_table_find(&k, "device", key, &(const char *){NULL}));
     assert_int_equal(config_table_set(&config, &k, value, NULL), 0);
-    rig_open_with(&f->r, &config);
-    f->n = n;
+    rig_open_with(&config);
+    f.n = n;
     for (int i = 0; i < n; i++) {
-        rig_session(&f->r, &o, f->id[i]);
-        rig_connect(&f->r, &f->c[i], f->id[i], CONTROL_INGEST);
+        rig_session(&o, f.id[i]);
+        rig_connect(&f.c[i], f.id[i], CONTROL_INGEST);
     }
 }
 
-static void fleet_close(struct fleet *f)
+static void fleet_close(void)
 {
-    for (int i = 0; i < f->n; i++)
-        rig_disconnect(&f->c[i]);
-    rig_close(&f->r);
+    for (int i = 0; i < f.n; i++)
+        rig_disconnect(&f.c[i]);
+    rig_close();
 }
 
 /* One frame of each. */
-static void fleet_send(struct fleet *f, uint64_t seq)
+static void fleet_send(uint64_t seq)
 {
-    for (int i = 0; i < f->n; i++)
-        assert_int_equal(rig_send(&f->r, &f->c[i], seq), 0);
+    for (int i = 0; i < f.n; i++)
+        assert_int_equal(rig_send(&f.c[i], seq), 0);
+}
+
+static void fleet_wait(int n)
+{
+    for (int i = 0; i < f.n; i++)
+        rig_wait_acks(&f.c[i], n);
 }
 
 /* At most so many of the client's frames are unanswered. */
@@ -63,22 +67,16 @@ static void keep_up(struct rig_client *c, int sent, int unanswered)
  * alone. The fake counts a session that flies twice. */
 TEST(a_batch_is_enqueued_while_one_computes)
 {
-    static struct fleet f;
-    struct fleet *alone = calloc(1, sizeof(*alone));
     uint64_t hash;
 
-    fleet_open_with(alone, 1, "batch", "2");
-    for (uint64_t seq = 1; seq <= 20; seq++) {
-        fleet_send(alone, seq);
-        rig_wait_acks(&alone->c[0], (int)seq);
-    }
-    hash = rig_info(&alone->r, alone->id[0]).hash;
-    fleet_close(alone);
-    free(alone);
-    fleet_open_with(&f, SESSIONS, "batch", "2");
+    fleet_open_with(1, "batch", "2");
+    rig_feed(&f.c[0], 1, 20);
+    hash = rig_info(f.id[0]).hash;
+    fleet_close();
+    fleet_open_with(SESSIONS, "batch", "2");
     fake_gpu_plan.wait_us = 3000;
     for (uint64_t seq = 1; seq <= 20; seq++) {
-        fleet_send(&f, seq);
+        fleet_send(seq);
         for (int i = 0; i < SESSIONS; i++)
             keep_up(&f.c[i], (int)seq, 3);
     }
@@ -88,12 +86,12 @@ TEST(a_batch_is_enqueued_while_one_computes)
             assert_int_equal(f.c[i].acks[k].status, CONTROL_USED);
             assert_int_equal(f.c[i].acks[k].seq, k + 1);
         }
-        assert_true(rig_info(&f.r, f.id[i]).hash == hash);
+        assert_true(rig_info(f.id[i]).hash == hash);
     }
     assert_int_equal(fake_gpu_plan.most_flights, GPU_BATCHES);
     assert_true(fake_gpu_plan.overlapped > 10);
     assert_int_equal(fake_gpu_plan.largest_batch, 2);
-    fleet_close(&f);
+    fleet_close();
 }
 
 /* A frame that comes while a batch computes is enqueued before that is done, not after it, and
@@ -101,27 +99,24 @@ TEST(a_batch_is_enqueued_while_one_computes)
  * not in every attempt. */
 TEST(a_late_frame_need_not_wait_for_the_device)
 {
-    static struct fleet f;
     bool joined = false;
 
-    fleet_open_with(&f, 3, "batch", "4");
+    fleet_open_with(3, "batch", "4");
     for (int i = 1; i < 3; i++) { /* their device state is there */
-        assert_int_equal(rig_send(&f.r, &f.c[i], 1), 0);
-        rig_wait_acks(&f.c[i], 1);
+        rig_feed(&f.c[i], 1, 1);
     }
     fake_gpu_plan.wait_us = 100000;
     for (uint64_t seq = 1; seq <= 8; seq++) { /* the worker learns how long a batch takes */
-        assert_int_equal(rig_send(&f.r, &f.c[0], seq), 0);
-        rig_wait_acks(&f.c[0], (int)seq);
+        assert_int_equal(rig_step(&f.c[0], seq, (int)seq), 0);
     }
     for (uint64_t k = 0; k < 20 && !joined; k++) {
         int batches = fake_gpu_plan.batches, overlapped = fake_gpu_plan.overlapped;
 
         fake_gpu_plan.hold = true;
-        assert_int_equal(rig_send(&f.r, &f.c[0], 9 + k), 0);
+        assert_int_equal(rig_send(&f.c[0], 9 + k), 0);
         rig_wait_count(&fake_gpu_plan.batches, batches + 1);
         for (int i = 1; i < 3; i++)
-            assert_int_equal(rig_send(&f.r, &f.c[i], 2 + k), 0);
+            assert_int_equal(rig_send(&f.c[i], 2 + k), 0);
         for (int i = 0; i < 120000 && fake_gpu_plan.overlapped == overlapped; i++)
             usleep(500);
         assert_int_equal(fake_gpu_plan.overlapped, overlapped + 1); /* the first is not done */
@@ -132,83 +127,76 @@ TEST(a_late_frame_need_not_wait_for_the_device)
         joined = fake_gpu_plan.largest_batch == 2;
     }
     assert_true(joined);
-    fleet_close(&f);
+    fleet_close();
 }
 
 /* A batch that took far longer than others do holds up the answers of no more than a few: the
  * worker would wait with a frame for others as long as it thinks that the device has work. */
 TEST(one_slow_batch_is_forgotten)
 {
-    static struct fleet f;
     uint64_t start_us = 0;
 
-    fleet_open_with(&f, 1, "batch", "4");
+    fleet_open_with(1, "batch", "4");
     fake_gpu_plan.wait_us = 2000;
     for (uint64_t seq = 1; seq <= 20; seq++) {
         if (seq == 10)
             fake_gpu_plan.wait_us = 700000;
-        assert_int_equal(rig_send(&f.r, &f.c[0], seq), 0);
-        rig_wait_acks(&f.c[0], (int)seq);
+        assert_int_equal(rig_step(&f.c[0], seq, (int)seq), 0);
         if (seq == 10)
             start_us = clock_us();
         fake_gpu_plan.wait_us = 2000;
     }
     assert_true(bound_at_most("ten frames after a slow one", (double)(clock_us() - start_us) * 1e-3,
                               400, "ms"));
-    fleet_close(&f);
+    fleet_close();
 }
 
 /* A back end that computes while it enqueues has its results out before the next batch begins. */
 TEST(a_back_end_that_is_done_at_once_is_not_kept)
 {
-    static struct fleet f;
-
-    fleet_open_with(&f, 4, "batch", "1");
+    fleet_open_with(4, "batch", "1");
     fake_gpu_plan.delay_us = 2000;
     for (uint64_t seq = 1; seq <= 10; seq++)
-        fleet_send(&f, seq);
-    for (int i = 0; i < 4; i++)
-        rig_wait_acks(&f.c[i], 10);
+        fleet_send(seq);
+    fleet_wait(10);
     assert_int_equal(fake_gpu_plan.overlapped, 0);
-    fleet_close(&f);
+    fleet_close();
 }
 
 TEST(the_device_fails_with_two_batches_under_way)
 {
-    static struct fleet f;
     char why[API_TEXT_CAP];
     int faults = 0;
 
-    fleet_open_with(&f, SESSIONS, "batch", "2");
+    fleet_open_with(SESSIONS, "batch", "2");
     fake_gpu_plan.wait_us = 5000;
     fake_gpu_plan.fail_with = ERR_DEVICE;
     fake_gpu_plan.fail_wait = 3;
     for (uint64_t seq = 1; seq <= 3; seq++)
-        fleet_send(&f, seq);
+        fleet_send(seq);
     for (int i = 0; i < SESSIONS; i++) {
         rig_wait_acks(&f.c[i], 3); /* every frame has its answer */
         for (int k = 0; k < 3; k++)
             faults += f.c[i].acks[k].reason == CONTROL_FAULT;
-        assert_true(f.c[i].sync.hash == rig_info(&f.r, f.id[i]).hash); /* what was used stays */
+        assert_true(f.c[i].sync.hash == rig_info(f.id[i]).hash); /* what was used stays */
     }
     assert_in_range(faults, 3 * SESSIONS - 2 * 2 * 2, 3 * SESSIONS - 2);
-    assert_true(core_lost(f.r.core)); /* main ends the process with 70 */
-    assert_int_equal(core_ops.health(f.r.core, why), API_FAULT);
-    fleet_close(&f);
+    assert_true(core_lost(rig.core)); /* main ends the process with 70 */
+    assert_int_equal(core_ops.health(rig.core, why), API_FAULT);
+    fleet_close();
 }
 
 /* A batch that fails with its context whole costs its frames; the one beside it arrives. */
 TEST(one_of_two_batches_fails)
 {
-    static struct fleet f;
     int used = 0, failed = 0;
 
-    fleet_open_with(&f, 4, "batch", "2");
+    fleet_open_with(4, "batch", "2");
     fake_gpu_plan.wait_us = 5000;
     fake_gpu_plan.fail_with = ERR_MEMORY;
     fake_gpu_plan.fail_wait = 2;
     for (uint64_t seq = 1; seq <= 3; seq++)
-        fleet_send(&f, seq);
+        fleet_send(seq);
     for (int i = 0; i < 4; i++) {
         rig_wait_acks(&f.c[i], 3);
         for (int k = 0; k < 3; k++) {
@@ -218,8 +206,8 @@ TEST(one_of_two_batches_fails)
     }
     assert_in_range(failed, 1, 2);
     assert_int_equal(used + failed, 12);
-    assert_false(core_lost(f.r.core));
-    fleet_close(&f);
+    assert_false(core_lost(rig.core));
+    fleet_close();
 }
 
 /* A batch of three costs many times what one of two does. */
@@ -232,18 +220,16 @@ static void three_do_not_pay(void)
 
 TEST(those_left_behind_fly_next)
 {
-    static struct fleet f;
     int batches = 0;
 
-    fleet_open_with(&f, 3, "batch_wait_us", "10000"); /* all three board */
+    fleet_open_with(3, "batch_wait_us", "10000"); /* all three board */
     for (uint64_t seq = 1; seq <= 60; seq++) {
         if (seq == 2)
             three_do_not_pay();
         if (seq == 40)
             batches = fake_gpu_plan.batches;
-        fleet_send(&f, seq);
-        for (int i = 0; i < 3; i++)
-            rig_wait_acks(&f.c[i], (int)seq);
+        fleet_send(seq);
+        fleet_wait((int)seq);
     }
     for (int i = 0; i < 3; i++) {
         rig_wait_acks(&f.c[i], 60);
@@ -251,51 +237,47 @@ TEST(those_left_behind_fly_next)
             assert_int_equal(f.c[i].acks[k].status, CONTROL_USED);
             assert_int_equal(f.c[i].acks[k].seq, k + 1);
         }
-        assert_true(rig_info(&f.r, f.id[i]).hash == rig_info(&f.r, f.id[0]).hash);
+        assert_true(rig_info(f.id[i]).hash == rig_info(f.id[0]).hash);
     }
     batches = fake_gpu_plan.batches - batches;
     print_message("# 63 frames in %d batches\n", batches);
     assert_true(batches >= 32); /* by threes it is 21; one is tried again now and then */
-    fleet_close(&f);
+    fleet_close();
 }
 
 /* Deleted, closed and stopped while on the device, or left behind: the fake counts a session
  * that is freed in flight, and a device that is closed with work on it. */
 TEST(sessions_end_in_the_air)
 {
-    static struct fleet f;
-
     for (int round = 0; round < 24; round++) {
-        fleet_open_with(&f, SESSIONS, "batch", round % 2 ? "3" : "2");
+        fleet_open_with(SESSIONS, "batch", round % 2 ? "3" : "2");
         fake_gpu_plan.wait_us = 2000;
         if (round % 2)
             three_do_not_pay();
         for (uint64_t seq = 1; seq <= 8; seq++) {
-            fleet_send(&f, seq);
+            fleet_send(seq);
             for (int i = 0; i < f.n; i++)
                 keep_up(&f.c[i], (int)seq, 2);
         }
         usleep((useconds_t)(round * 250));
-        assert_int_equal(core_ops.session_delete(f.r.core, f.id[0], NULL), 0);
-        assert_int_equal(core_ops.session_close(f.r.core, f.id[1], NULL), 0);
+        assert_int_equal(core_ops.session_delete(rig.core, f.id[0], NULL), 0);
+        assert_int_equal(core_ops.session_close(rig.core, f.id[1], NULL), 0);
         if (round % 3 == 0)
-            core_stop(f.r.core);
-        fleet_close(&f);
+            core_stop(rig.core);
+        fleet_close();
     }
 }
 
 /* The device fails while frames are left behind: these are answered, too. */
 TEST(the_device_fails_with_some_left_behind)
 {
-    static struct fleet f;
-
     for (int round = 0; round < 8; round++) {
-        fleet_open_with(&f, 3, "batch", "4");
+        fleet_open_with(3, "batch", "4");
         three_do_not_pay();
         fake_gpu_plan.fail_with = ERR_DEVICE;
         fake_gpu_plan.fail_wait = 16 + round;
         for (uint64_t seq = 1; seq <= 20; seq++) {
-            fleet_send(&f, seq);
+            fleet_send(seq);
             for (int i = 0; i < 3; i++)
                 keep_up(&f.c[i], (int)seq, 2);
         }
@@ -303,8 +285,8 @@ TEST(the_device_fails_with_some_left_behind)
             rig_wait_acks(&f.c[i], 20);
             assert_int_equal(f.c[i].acks[19].reason, CONTROL_FAULT);
         }
-        assert_true(core_lost(f.r.core));
-        fleet_close(&f);
+        assert_true(core_lost(rig.core));
+        fleet_close();
     }
 }
 
@@ -312,19 +294,16 @@ TEST(the_device_fails_with_some_left_behind)
  * its own wait for it. */
 TEST(making_a_session_holds_up_nobody)
 {
-    static struct fleet f;
     uint64_t worst_us = 0;
 
-    fleet_open_with(&f, 2, "batch", "2");
-    assert_int_equal(rig_send(&f.r, &f.c[0], 1), 0);
-    rig_wait_acks(&f.c[0], 1);
+    fleet_open_with(2, "batch", "2");
+    rig_feed(&f.c[0], 1, 1);
     fake_gpu_plan.hold_make = true;
     for (uint64_t seq = 1; seq <= 3; seq++)
-        assert_int_equal(rig_send(&f.r, &f.c[1], seq), 0);
+        assert_int_equal(rig_send(&f.c[1], seq), 0);
     for (uint64_t seq = 2; seq <= 100; seq++) {
         uint64_t sent_us = clock_us();
-        assert_int_equal(rig_send(&f.r, &f.c[0], seq), 0);
-        rig_wait_acks(&f.c[0], (int)seq);
+        assert_int_equal(rig_step(&f.c[0], seq, (int)seq), 0);
         worst_us = clock_us() - sent_us > worst_us ? clock_us() - sent_us : worst_us;
     }
     assert_true(bound_at_most("the slowest of 99 frames", (double)worst_us * 1e-3, 250, "ms"));
@@ -334,41 +313,35 @@ TEST(making_a_session_holds_up_nobody)
         assert_int_equal(f.c[1].acks[k].status, CONTROL_USED);
         assert_int_equal(f.c[1].acks[k].seq, k + 1);
     }
-    fleet_close(&f);
+    fleet_close();
 }
 
 /* A session is deleted, and the core stopped, while its device state is being made. */
 TEST(a_session_ends_while_it_is_made)
 {
-    static struct fleet f;
-
     for (int round = 0; round < 4; round++) {
-        fleet_open_with(&f, 4, "batch", "2");
+        fleet_open_with(4, "batch", "2");
         fake_gpu_plan.make_us = 30000;
-        fleet_send(&f, 1);
+        fleet_send(1);
         usleep(20000);
-        assert_int_equal(core_ops.session_delete(f.r.core, f.id[0], NULL), 0);
-        assert_int_equal(core_ops.session_delete(f.r.core, f.id[3], NULL), 0);
+        assert_int_equal(core_ops.session_delete(rig.core, f.id[0], NULL), 0);
+        assert_int_equal(core_ops.session_delete(rig.core, f.id[3], NULL), 0);
         if (round % 2)
-            core_stop(f.r.core);
-        fleet_close(&f); /* counts what was not given back */
+            core_stop(rig.core);
+        fleet_close(); /* counts what was not given back */
     }
 }
 
 /* The context is found lost when a session is made. */
 TEST(the_device_fails_where_sessions_are_made)
 {
-    static struct fleet f;
-
-    fleet_open_with(&f, 2, "batch", "2");
-    assert_int_equal(rig_send(&f.r, &f.c[0], 1), 0);
-    rig_wait_acks(&f.c[0], 1);
+    fleet_open_with(2, "batch", "2");
+    rig_feed(&f.c[0], 1, 1);
     fake_gpu_plan.session_fails = ERR_DEVICE;
-    assert_int_equal(rig_send(&f.r, &f.c[1], 1), 0);
-    rig_wait_acks(&f.c[1], 1);
+    rig_feed(&f.c[1], 1, 1);
     assert_int_equal(f.c[1].acks[0].reason, CONTROL_FAULT);
-    assert_true(core_lost(f.r.core));
-    fleet_close(&f);
+    assert_true(core_lost(rig.core));
+    fleet_close();
 }
 
 /* -------------------------------------------------------------------- company */
@@ -528,21 +501,18 @@ TEST(company_is_waited_for_only_if_it_is_due)
 /* Frames of four cameras that come together make few batches when there is time to wait. */
 static int batches_of(const char *wait_us)
 {
-    static struct fleet f;
     int batches;
 
-    fleet_open_with(&f, 4, "batch_wait_us", wait_us);
-    fleet_send(&f, 1);
-    for (int i = 0; i < 4; i++)
-        rig_wait_acks(&f.c[i], 1);
+    fleet_open_with(4, "batch_wait_us", wait_us);
+    fleet_send(1);
+    fleet_wait(1);
     batches = fake_gpu_plan.batches;
     for (uint64_t seq = 2; seq <= 21; seq++) {
-        fleet_send(&f, seq);
-        for (int i = 0; i < 4; i++)
-            rig_wait_acks(&f.c[i], (int)seq);
+        fleet_send(seq);
+        fleet_wait((int)seq);
     }
     batches = fake_gpu_plan.batches - batches;
-    fleet_close(&f);
+    fleet_close();
     return batches;
 }
 

@@ -10,21 +10,14 @@
 static const float radial[5] = {-0.2f, 0.05f, 0.001f, -0.001f, 0};
 static const struct intrinsics K = {250, 251, 158, 121};
 
-static struct rig rig;
 static struct rig_client client;
 static char id[API_ID_CAP];
 
 static void open_session(const struct session_options *o)
 {
-    rig_open(&rig);
-    rig_session(&rig, o, id);
-    rig_connect_depth(&rig, &client, id, CONTROL_INGEST, 1);
-}
-
-static void close_session(void)
-{
-    rig_disconnect(&client);
-    rig_close(&rig);
+    rig_open();
+    rig_session(o, id);
+    rig_connect_depth(&client, id, CONTROL_INGEST, 1);
 }
 
 static void declare(struct rig_client *c, unsigned camera, enum lens_model model, int w, int h)
@@ -42,22 +35,12 @@ static struct frame picture(int w, int h, unsigned camera)
 {
     struct frame f;
 
-    rig_picture(&rig, w, h, 40);
-    f = rig_frame(&rig, (uint64_t)client.n_acks + 1);
+    rig_picture(w, h, 40);
+    f = rig_frame((uint64_t)client.n_acks + 1);
     f.width = w;
     f.height = h;
     f.camera = camera;
     return f;
-}
-
-/* Sends the frame and gives its answer. */
-static struct control_ack answer(const struct frame *f)
-{
-    int n = client.n_acks;
-
-    (void)rig_send_frame(&client, f, NULL);
-    rig_wait_acks(&client, n + 1);
-    return client.acks[n % RIG_ACKS];
 }
 
 /* The model comes with the camera, at whatever size the picture has; depth is told with the camera
@@ -71,14 +54,14 @@ TEST(models_reach_the_device)
 
     open_session(&o);
     f = picture(W, H, 0);
-    assert_int_equal(answer(&f).status, CONTROL_USED);
+    assert_int_equal(rig_answer(&client, &f).status, CONTROL_USED);
     assert_int_equal(seen->lens.model, LENS_PINHOLE);
     assert_int_equal(client.ready.features & 1u << CONTROL_LENSES, 1u << CONTROL_LENSES);
     assert_int_equal(client.ready.cameras, CAMERAS_MAX);
     declare(&client, 1, LENS_RADIAL, W, H);
     for (int size = 1; size <= 2; size++) {
         f = picture(size * W, size * H, 1);
-        assert_int_equal(answer(&f).status, CONTROL_USED);
+        assert_int_equal(rig_answer(&client, &f).status, CONTROL_USED);
         assert_int_equal(seen->lens.model, LENS_RADIAL);
         assert_memory_equal(seen->lens.k, radial, sizeof(radial));
         scaled = intrinsics_scale(K, W, H, seen->width, seen->height);
@@ -86,7 +69,7 @@ TEST(models_reach_the_device)
         assert_true(fabsf(client.map.K.fx - K.fx * (float)client.map.w / W) < 1e-2f);
         assert_true(fabsf(client.map.K.fy - K.fy * (float)client.map.h / H) < 1e-2f);
     }
-    close_session();
+    rig_end(&client);
 }
 
 /* A sphere's picture is decoded as large as the view out of it needs, and that is not as wide. */
@@ -101,13 +84,13 @@ TEST(spheres_come_first)
     open_session(&o);
     declare(&client, 9, LENS_SPHERE, 1024, 512);
     f = picture(1024, 512, 9);
-    assert_int_equal(answer(&f).status, CONTROL_USED);
+    assert_int_equal(rig_answer(&client, &f).status, CONTROL_USED);
     assert_int_equal(seen->lens.model, LENS_SPHERE);
     assert_int_equal(4 * client.map.h, 3 * client.map.w);
     assert_true(client.map.K.fx == 0.5f * (float)client.map.w);
     assert_true((float)seen->width >= fminf(1024, LENS_PI * (float)client.map.w));
     assert_true(fabsf(seen->K.fx - (float)seen->width / (2 * LENS_PI)) < 1e-2f);
-    close_session();
+    rig_end(&client);
 }
 
 /* Lying, upright, wide, lying again: the network's size stays, depth is told with what it means. */
@@ -124,13 +107,13 @@ TEST(shapes_change)
 
         f.flags |= FRAME_HAS_CAMERA;
         f.K = (struct intrinsics){0.8f * w, 0.8f * w, 0.5f * w, 0.5f * h};
-        assert_int_equal(answer(&f).status, CONTROL_USED);
+        assert_int_equal(rig_answer(&client, &f).status, CONTROL_USED);
         assert_int_equal(client.map.w * 3, client.map.h * 4);
         assert_true(fabsf(client.map.K.fx - 0.8f * (float)client.map.w) < 1e-2f);
         assert_true(fabsf(client.map.K.fy - 0.8f * w / h * (float)client.map.h) < 1e-2f);
     }
     assert_int_equal(fake_gpu_plan.restarts, 0);
-    close_session();
+    rig_end(&client);
 }
 
 /* Where poses are learned, nothing is learned from two pictures of unlike cameras. */
@@ -148,10 +131,10 @@ TEST(learned_poses_begin_anew)
 
         f.flags |= FRAME_HAS_CAMERA;
         f.K = (struct intrinsics){300, 300, 150, 150};
-        assert_int_equal(answer(&f).status, CONTROL_USED);
+        assert_int_equal(rig_answer(&client, &f).status, CONTROL_USED);
         assert_int_equal(fake_gpu_plan.restarts, restarts[i]);
     }
-    close_session();
+    rig_end(&client);
 }
 
 /* What is masked in the picture is masked where the network sees it. */
@@ -173,7 +156,7 @@ TEST(masks_follow_the_model)
     f = picture(W, H, 1);
     f.n_parts = 1;
     f.parts[0] = mask;
-    assert_int_equal(answer(&f).status, CONTROL_USED);
+    assert_int_equal(rig_answer(&client, &f).status, CONTROL_USED);
     assert_int_equal(lens_make(&l, LENS_RADIAL, radial, K, W, H, NULL), 0);
     m = lens_map_make(&l, K, W, H, client.map.w, client.map.h);
     for (int y = 0; y < client.map.h; y++)
@@ -184,7 +167,7 @@ TEST(masks_follow_the_model)
         }
     assert_in_range(seen->masked, expected - client.map.h, expected + client.map.h);
     assert_true(abs(expected - client.map.w * client.map.h / 3) > 2 * client.map.h);
-    close_session();
+    rig_end(&client);
 }
 
 /* Depth that shows what the picture shows bends as it does; with a camera of its own as
@@ -205,20 +188,20 @@ TEST(depth_bends_as_its_camera)
     f = picture(W, H, 1);
     f.n_parts = 1;
     f.parts[0] = depth;
-    assert_int_equal(answer(&f).status, CONTROL_USED);
+    assert_int_equal(rig_answer(&client, &f).status, CONTROL_USED);
     assert_int_equal(seen->sensor.lens.model, LENS_RADIAL);
     f.parts[0].camera = 2;
     f.seq++;
-    assert_int_equal(answer(&f).status, CONTROL_USED);
+    assert_int_equal(rig_answer(&client, &f).status, CONTROL_USED);
     assert_int_equal(seen->lens.model, LENS_RADIAL);
     assert_int_equal(seen->sensor.lens.model, LENS_PINHOLE);
     f.camera = 2;
     f.parts[0].camera = 1;
     f.seq++;
-    assert_int_equal(answer(&f).status, CONTROL_USED);
+    assert_int_equal(rig_answer(&client, &f).status, CONTROL_USED);
     assert_int_equal(seen->lens.model, LENS_PINHOLE);
     assert_int_equal(seen->sensor.lens.model, LENS_RADIAL);
-    close_session();
+    rig_end(&client);
 }
 
 /* ------------------------------------------------------------------------- journal */
@@ -227,16 +210,15 @@ static void feed_bent_pictures(int out)
 {
     struct session_options o = options(SESSION_LOSSLESS);
 
-    open_rig(&rig, 0);
-    rig_session(&rig, &o, id);
-    rig_connect(&rig, &client, id, CONTROL_INGEST);
+    open_rig(0);
+    rig_session(&o, id);
+    rig_connect(&client, id, CONTROL_INGEST);
     declare(&client, 1, LENS_RADIAL, W, H);
     for (uint64_t seq = 1; seq <= 4; seq++) {
-        struct frame f = rig_frame(&rig, seq);
+        struct frame f = rig_frame(seq);
 
         f.camera = seq > 2;
-        rig_send_frame(&client, &f, NULL);
-        rig_wait_acks(&client, (int)seq);
+        rig_ask(&client, &f, (int)seq);
     }
     usleep(50000);
     tell_id(out, id);
@@ -246,12 +228,11 @@ static void feed_bent_pictures(int out)
 TEST_WITH(models_outlive_the_process, make_folder, remove_folder)
 {
     in_a_child(feed_bent_pictures, id);
-    open_rig(&rig, 0);
-    wait_until_back(&rig, id);
-    assert_int_equal(rig_info(&rig, id).counts.used, 4);
+    (void)come_back(0, id);
+    assert_int_equal(rig_info(id).counts.used, 4);
     assert_int_equal(fake_gpu_plan.frames, 4);
     assert_int_equal(fake_gpu_plan.seen.lens.model, LENS_RADIAL);
     assert_memory_equal(fake_gpu_plan.seen.lens.k, radial, sizeof(radial));
     assert_true(fake_gpu_plan.seen.lens.limit > 0.5f);
-    rig_close(&rig);
+    rig_close();
 }

@@ -146,24 +146,35 @@ TEST(the_shipped_networks_are_two)
     models_close(&m);
 }
 
+/* What a session asks for, what the server is configured with, and what comes of them. */
+static const struct session_options fine = {
+    .has_camera = true, .K = {300, 300, 160, 120}, .camera_w = 640, .camera_h = 480};
+static const struct gpu_model_info *depth, *motion;
+static struct session_options o;
+static struct config config;
+static struct models *m;
+static struct err err;
+static int multiple;
+
+static void begin(const char *flag)
+{
+    char *argv[] = {(char *)"recond", (char *)"--config=/dev/null", (char *)flag, NULL};
+    enum config_action action;
+
+    assert_int_equal(config_load(&config, &action, flag ? 3 : 2, argv, NULL, NULL), 0);
+    o = fine;
+}
+
+static int resolve(bool journals)
+{
+    return options_resolve(&o, &gpu_line_mono, &depth, &motion, &multiple, &config, m, journals,
+                           &err);
+}
+
 TEST(options_are_completed_and_checked)
 {
-    static const struct session_options fine = {
-        .has_camera = true, .K = {300, 300, 160, 120}, .camera_w = 640, .camera_h = 480};
-    const struct gpu_model_info *depth, *motion;
-    struct session_options o = fine;
-    enum config_action action;
-    struct config config;
-    struct models *m;
-    struct err err = {0};
-    char *argv[] = {(char *)"recond", (char *)"--config=/dev/null", NULL};
-    int multiple;
-
-    assert_int_equal(config_load(&config, &action, 2, argv, NULL, NULL), 0);
-    assert_int_equal(models_open(&m, dir, "", "", NULL), 0);
-    assert_int_equal(
-        options_resolve(&o, &gpu_line_mono, &depth, &motion, &multiple, &config, m, false, &err),
-        0);
+    begin(NULL);
+    assert_int_equal(resolve(false), 0);
     assert_float_equal(o.step_m, 0.001, 1e-9);
     assert_int_equal(o.keyframes, 5);
     assert_int_equal(o.retention_s, 3600);
@@ -175,9 +186,7 @@ TEST(options_are_completed_and_checked)
     assert_int_equal(o.views, SESSION_VIEWS_REFINED);
     o = fine;
     o.pose_source = SESSION_POSE_LEARNED;
-    assert_int_equal(
-        options_resolve(&o, &gpu_line_mono, &depth, &motion, &multiple, &config, m, false, &err),
-        0);
+    assert_int_equal(resolve(false), 0);
     assert_string_equal(o.motion_model, "still");
     assert_int_equal(o.up, SESSION_UP_MINUS_Y); /* the first camera's */
     assert_non_null(motion);
@@ -185,42 +194,23 @@ TEST(options_are_completed_and_checked)
     o = fine;
     o.pose_source = SESSION_POSE_LEARNED;
     o.views = SESSION_VIEWS_REFINED;
-    assert_int_equal(
-        options_resolve(&o, &gpu_line_mono, &depth, &motion, &multiple, &config, m, false, &err),
-        0);
+    assert_int_equal(resolve(false), 0);
     assert_int_equal(o.views, SESSION_VIEWS_REFINED);
     o = (struct session_options){0}; /* the first picture decides */
-    assert_int_equal(
-        options_resolve(&o, &gpu_line_mono, &depth, &motion, &multiple, &config, m, false, &err),
-        0);
+    assert_int_equal(resolve(false), 0);
     assert_true(o.net_w == 0 && o.net_h == 0);
     assert_int_equal(o.journal, SESSION_JOURNAL_OFF); /* the server keeps none */
     assert_int_equal(o.mode, SESSION_LIVE);
     assert_float_equal(o.fps, 30, 0);
-    models_close(&m);
 }
 
 TEST(wrong_options_say_where)
 {
-    static const struct session_options fine = {
-        .has_camera = true, .K = {300, 300, 160, 120}, .camera_w = 640, .camera_h = 480};
-    const struct gpu_model_info *depth, *motion;
-    struct session_options o;
-    enum config_action action;
-    struct config config;
-    struct models *m;
-    struct err err = {0};
-    char *argv[] = {(char *)"recond", (char *)"--config=/dev/null", NULL};
-    int multiple;
-
-    assert_int_equal(config_load(&config, &action, 2, argv, NULL, NULL), 0);
-    assert_int_equal(models_open(&m, dir, "", "", NULL), 0);
-#define WRONG(change, code, pointer)                                                              \
-    o = fine;                                                                                     \
-    change;                                                                                       \
-    assert_int_equal(                                                                             \
-        options_resolve(&o, &gpu_line_mono, &depth, &motion, &multiple, &config, m, false, &err), \
-        code);                                                                                    \
+    begin(NULL);
+#define WRONG(change, code, pointer)        \
+    o = fine;                               \
+    change;                                 \
+    assert_int_equal(resolve(false), code); \
     assert_string_equal(err.where, pointer)
     WRONG(o.step_m = 0.5f, ERR_INPUT, "/step_m");
     WRONG(o.step_m = NAN, ERR_INPUT, "/step_m");
@@ -244,7 +234,6 @@ TEST(wrong_options_say_where)
     WRONG(strcpy(o.depth_model, "deep"), ERR_NOT_FOUND, "/depth_model");
     WRONG(strcpy(o.motion_model, "flat"), ERR_NOT_FOUND, "/motion_model");
 #undef WRONG
-    models_close(&m);
 }
 
 /* What sessions keep where the server keeps journals: as asked, else as configured. */
@@ -277,44 +266,30 @@ TEST(journal_and_mode_are_chosen)
          .journal = SESSION_JOURNAL_SYNC,
          .mode = SESSION_LOSSLESS},
     };
-    const struct gpu_model_info *depth, *motion;
-    struct session_options o;
-    enum config_action action;
-    struct config config;
-    struct models *m;
-    struct err err = {0};
-    int multiple;
 
-    assert_int_equal(models_open(&m, dir, "", "", NULL), 0);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        char *argv[] = {(char *)"recond", (char *)"--config=/dev/null", (char *)cases[i].flag,
-                        NULL};
-        assert_int_equal(config_load(&config, &action, cases[i].flag ? 3 : 2, argv, NULL, NULL), 0);
+        begin(cases[i].flag);
         o = cases[i].asked;
-        assert_int_equal(
-            options_resolve(&o, &gpu_line_mono, &depth, &motion, &multiple, &config, m, true, &err),
-            0);
+        assert_int_equal(resolve(true), 0);
         assert_int_equal(o.journal, cases[i].journal);
         assert_int_equal(o.mode, cases[i].mode);
     }
     o = (struct session_options){.journal = SESSION_JOURNAL_OFF, .record = true};
-    assert_int_equal(
-        options_resolve(&o, &gpu_line_mono, &depth, &motion, &multiple, &config, m, true, &err),
-        ERR_INPUT);
+    assert_int_equal(resolve(true), ERR_INPUT);
     assert_string_equal(err.where, "/record");
-    models_close(&m);
 }
 
 static int make_models(void **state)
 {
     (void)state;
     tiny_models(dir);
-    return 0;
+    return models_open(&m, dir, "", "", NULL);
 }
 
 static int remove_models(void **state)
 {
     (void)state;
+    models_close(&m);
     tiny_models_remove(dir);
     return 0;
 }

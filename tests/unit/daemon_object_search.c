@@ -17,7 +17,6 @@
 #define PICTURES 7 /* 0.2 s apart; the tortoise is there in the first GONE of them */
 #define GONE 4
 
-static struct rig rig;
 static uint8_t planes[2 * W * H];
 static struct rig_client client, viewer;
 
@@ -52,7 +51,7 @@ static void draw(int i, bool there)
 static void send_picture(int i, bool there)
 {
     const struct frame_part part = {FRAME_DEPTH, FRAME_RAW, 0, W, H, 0, 0, planes, sizeof(planes)};
-    struct frame f = rig_frame(&rig, (uint64_t)i + 1);
+    struct frame f = rig_frame((uint64_t)i + 1);
     struct err err = {0};
 
     draw(i, there);
@@ -72,10 +71,10 @@ static void open_real(int checkpoint_frames)
     struct config config;
     struct err err = {0};
 
-    store_config(&rig, &config, checkpoint_frames, 0);
+    store_config(&config, checkpoint_frames, 0);
     snprintf(config.device.use, sizeof(config.device.use), "cpu");
     log_open(CONFIG_LOG_TEXT, LOG_EMERG);
-    rig_picture(&rig, W, H, 40);
+    rig_picture(W, H, 40);
     if (core_open(&rig.core, &config, &processor, &err))
         fail_msg("%s: %s", err.where, err.text);
     core_set_ready(rig.core);
@@ -186,7 +185,7 @@ TEST_WITH(names_that_are_unknown_are_refused, make_folder, remove_folder)
     assert_int_equal(core_ops.session_create(rig.core, &o, "", &without, &retry, &err), 0);
     assert_true(with.memory_bytes > without.memory_bytes + 1000000);
     assert_int_equal(known(without.id).looks, 0);
-    rig_close(&rig);
+    rig_close();
 }
 
 /* What its objects add to a session's memory. */
@@ -218,7 +217,7 @@ TEST_WITH(an_unknown_size_is_not_charged_twice, make_folder, remove_folder)
     known_bytes = charged(o);
     o.net_w = o.net_h = 0;
     assert_int_equal(charged(o), known_bytes);
-    rig_close(&rig);
+    rig_close();
 }
 
 /* What a session has no memory for is told apart from what no session can have. */
@@ -241,7 +240,7 @@ TEST_WITH(too_many_tensors_are_said_to_be_so, make_folder, remove_folder)
     e->object.tensor[0].n = n;
     objects_put(e);
     assert_int_equal(core_ops.session_create(rig.core, &o, "", &info, &retry, &err), 0);
-    rig_close(&rig);
+    rig_close();
 }
 
 /* A checkpoint has room for all that a session may know, and gives it back. */
@@ -260,7 +259,7 @@ TEST_WITH(a_full_list_is_kept, make_folder, remove_folder)
 
     open_real(1000);
     enrol();
-    rig_session(&rig, &o, id);
+    rig_session(&o, id);
     s = registry_find(rig.core->registry, id);
     all.n = TRACKED_OBJECTS_MAX;
     all.n_history = 1000;
@@ -280,7 +279,7 @@ TEST_WITH(a_full_list_is_kept, make_folder, remove_folder)
     assert_memory_equal(&again, &all, sizeof(all));
     session_unref(s);
     free(buf);
-    rig_close(&rig);
+    rig_close();
 }
 
 /* Feeds pictures [first, end). */
@@ -305,16 +304,16 @@ TEST_WITH(a_thing_is_found_and_lost, make_folder, remove_folder)
 
     open_real(1000);
     enrol();
-    rig_session(&rig, &o, id);
+    rig_session(&o, id);
     assert_int_equal(objects_remove(rig.core->objects, "", "tortoise", NULL), 0); /* it is held */
-    rig_connect(&rig, &client, id, CONTROL_INGEST);
+    rig_connect(&client, id, CONTROL_INGEST);
     feed_pictures(0, 3);
     all = after(id, 2);
     assert_int_equal(all.n, 1);
     assert_int_equal(all.list[0].state, CONTROL_OBJECT_SEEN);
     assert_int_equal(all.list[0].seq, 3);
     is_the_tortoise(&all.list[0]);
-    rig_connect(&rig, &viewer, id, CONTROL_VIEW);
+    rig_connect(&viewer, id, CONTROL_VIEW);
     rig_read_all(&viewer);
     assert_int_equal(viewer.n_objects, 1);
     assert_int_equal(viewer.things[0].seq, 3);
@@ -337,8 +336,7 @@ TEST_WITH(a_thing_is_found_and_lost, make_folder, remove_folder)
     assert_int_equal(all.history[1].state, CONTROL_OBJECT_LOST);
     assert_int_equal(all.history[1].seq, PICTURES); /* the second one without it */
     rig_disconnect(&viewer);
-    rig_disconnect(&client);
-    rig_close(&rig);
+    rig_end(&client);
 }
 
 /* In mode live no frame waits for a look: each picture that is due is looked at or counted. */
@@ -351,8 +349,8 @@ TEST_WITH(a_live_session_waits_for_none, make_folder, remove_folder)
     open_real(1000);
     enrol();
     o.mode = SESSION_LIVE;
-    rig_session(&rig, &o, id);
-    rig_connect(&rig, &client, id, CONTROL_INGEST);
+    rig_session(&o, id);
+    rig_connect(&client, id, CONTROL_INGEST);
     feed_pictures(0, PICTURES);
     for (int i = 0; i < 6000; i++) {
         all = known(id);
@@ -363,21 +361,20 @@ TEST_WITH(a_live_session_waits_for_none, make_folder, remove_folder)
     print_message("# %d looks, %d skipped\n", (int)all.looks, (int)all.skipped);
     assert_int_equal(all.looks + all.skipped, PICTURES);
     assert_true(all.looks >= OBJECT_SEARCH_WAITING);
-    rig_disconnect(&client);
-    rig_close(&rig);
+    rig_end(&client);
 }
 
 /* In a child: feeds all pictures, leaves what is known then, and dies. */
-static void feed_and_die(int checkpoint_frames, int out)
+static void feed_and_die(int out)
 {
     struct session_options o = asked("tortoise", 2.5f);
     struct api_objects all;
     char id[API_ID_CAP];
 
-    open_real(checkpoint_frames);
+    open_real(checkpoint_every);
     enrol();
-    rig_session(&rig, &o, id);
-    rig_connect(&rig, &client, id, CONTROL_INGEST);
+    rig_session(&o, id);
+    rig_connect(&client, id, CONTROL_INGEST);
     feed_pictures(0, PICTURES);
     all = after(id, (PICTURES + 1) / 2);
     if (write(out, id, sizeof(id)) != sizeof(id) || write(out, &all, sizeof(all)) != sizeof(all))
@@ -389,29 +386,17 @@ static void same_after_kill(int checkpoint_frames)
 {
     struct api_objects before, now;
     char id[API_ID_CAP];
-    int ends[2], status;
-    pid_t child;
+    int status;
 
-    assert_int_equal(pipe(ends), 0);
-    child = fork();
-    if (child == 0)
-        feed_and_die(checkpoint_frames, ends[1]);
-    close(ends[1]);
-    assert_int_equal(read(ends[0], id, sizeof(id)), sizeof(id));
-    for (size_t n = 0; n < sizeof(before);) {
-        ssize_t got = read(ends[0], (char *)&before + n, sizeof(before) - n);
-        assert_true(got > 0);
-        n += (size_t)got;
-    }
-    close(ends[0]);
-    assert_int_equal(waitpid(child, &status, 0), child);
+    checkpoint_every = checkpoint_frames;
+    status = in_a_child_that_tells(feed_and_die, id, &before, sizeof(before));
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
     assert_int_equal(before.n_history, 2);
     open_real(checkpoint_frames);
     now = after(id, before.looks);
     assert_memory_equal(&now, &before, sizeof(now));
     assert_int_equal(core_ops.session_delete(rig.core, id, NULL), 0);
-    rig_close(&rig);
+    rig_close();
 }
 
 TEST_WITH(a_killed_session_knows_the_same, make_folder, remove_folder)

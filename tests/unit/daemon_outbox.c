@@ -23,7 +23,7 @@ TEST(readers_of_every_speed_agree)
     for (int frame = 0; frame < 200; frame++) {
         commit(m, 100, 3000, &c);
         for (int i = 0; i < 4; i++)
-            outbox_mark(r[i].o, c.changed, c.n_changed, c.revision);
+            tell(&r[i], &c);
         read_all(&r[0]);            /* keeps up */
         for (int k = 0; k < 8; k++) /* is always behind */
             step(&r[1]);
@@ -57,15 +57,14 @@ TEST(the_block_that_waited_longest_goes_first)
     struct mirror_commit c;
     struct reader r;
 
-    open_reader(&r, m);
-    start_reader(&r, m, false, 0, 0);
+    begin_reader(&r, m);
     while (step(&r) != STREAM_NONE)
         ;
     for (uint32_t i = 0; i < 5; i++) { /* five blocks; then the first changes again and again */
         one.slot = i;
         one.p_q[0] = (int32_t)(2000 * i);
         mirror_commit(m, 0, &one, 1, &c);
-        outbox_mark(r.o, c.changed, c.n_changed, c.revision);
+        tell(&r, &c);
     }
     for (uint32_t i = 0; i < 5; i++) {
         assert_int_equal(step(&r), STREAM_BINARY);
@@ -73,7 +72,7 @@ TEST(the_block_that_waited_longest_goes_first)
         one.slot = 0;
         one.p_q[0] = (int32_t)i;
         mirror_commit(m, 0, &one, 1, &c);
-        outbox_mark(r.o, c.changed, c.n_changed, c.revision);
+        tell(&r, &c);
     }
     read_all(&r);
     assert_int_equal(r.n_blocks, 6); /* 0 1 2 3 4 and 0 once more, not five times more */
@@ -92,12 +91,12 @@ TEST(an_emptied_block_is_deleted)
     open_reader(&late, m);
     start_reader(&r, m, false, 0, 0);
     mirror_commit(m, 0, &one, 1, &c);
-    outbox_mark(r.o, c.changed, c.n_changed, c.revision);
+    tell(&r, &c);
     read_all(&r);
     assert_int_equal(cloud_points(r.cloud), 1);
     one.kind = GPU_CHANGE_REMOVE;
     mirror_commit(m, 0, &one, 1, &c);
-    outbox_mark(r.o, c.changed, c.n_changed, c.revision);
+    tell(&r, &c);
     read_all(&r);
     assert_int_equal(r.n_deletes, 1);
     assert_int_equal(cloud_points(r.cloud), 0);
@@ -119,11 +118,10 @@ TEST(resume_sends_what_is_newer)
     int all;
 
     srand(3);
-    open_reader(&r, m);
-    start_reader(&r, m, false, 0, 0);
+    begin_reader(&r, m);
     for (int i = 0; i < 20; i++) {
         commit(m, 100, 20000, &c);
-        outbox_mark(r.o, c.changed, c.n_changed, c.revision);
+        tell(&r, &c);
         read_all(&r);
     }
     mirror_summary(m, &then);
@@ -173,8 +171,7 @@ TEST(lines_that_last_for_three_blocks)
     commit(m, 2000, 20000, &c); /* hundreds of blocks are of one revision */
     for (uint32_t i = 0; mirror_list(m, &e, i, 1); i++)
         all += e.n_points > 0;
-    open_reader(&r, m);
-    start_reader(&r, m, false, 0, 0);
+    begin_reader(&r, m);
     while (r.n_sync == 0) {
         while (r.n_blocks < 3 && r.n_sync == 0)
             step(&r);
@@ -183,7 +180,7 @@ TEST(lines_that_last_for_three_blocks)
             break;
         if (lines % 20 == 0 && lines <= 100) {
             commit(m, 5, 20000, &c);
-            outbox_mark(r.o, c.changed, c.n_changed, c.revision);
+            tell(&r, &c);
         }
         open_reader(&next, m);
         cloud_free(&next.cloud);
@@ -236,8 +233,7 @@ TEST(a_commit_is_not_waited_for)
     commit(m, 2000, 20000, &first);
     for (int tries = 0; !waited && tries < 10000; tries++) {
         mirror_summary(m, &now);
-        open_reader(&r, m);
-        start_reader(&r, m, false, 0, 0);
+        begin_reader(&r, m);
         atomic_store(&c.done, false);
         assert_int_equal(pthread_create(&thread, NULL, commit_much, &c), 0);
         do
@@ -265,8 +261,7 @@ TEST(answers_are_bounded_by_what_is_in_flight)
     struct err err = {0};
     struct reader r;
 
-    open_reader(&r, m);
-    start_reader(&r, m, false, 0, 0);
+    begin_reader(&r, m);
     for (int i = 0; i < 16; i++)
         assert_int_equal(outbox_admit(r.o, NULL), 0);
     assert_int_equal(outbox_admit(r.o, &err), ERR_LIMIT);
@@ -314,8 +309,8 @@ TEST(a_farewell_waits_or_does_not)
     start_reader(&hasty, m, false, 0, 0);
     assert_int_equal(outbox_admit(patient.o, NULL), 0);
     commit(m, 500, 20000, &c);
-    outbox_mark(patient.o, c.changed, c.n_changed, c.revision);
-    outbox_mark(hasty.o, c.changed, c.n_changed, c.revision);
+    tell(&patient, &c);
+    tell(&hasty, &c);
     outbox_bye(patient.o, &bye, OUTBOX_COMPLETE);
     outbox_bye(hasty.o, &bye, OUTBOX_AT_ONCE);
     outbox_bye(stranger.o, &bye, OUTBOX_COMPLETE);
@@ -441,10 +436,8 @@ TEST(results_come_before_their_acks)
     int n = 0;
 
     assert_int_equal(results_new(&all, NULL), 0);
-    open_reader(&in, m);
-    start_reader(&in, m, false, 0, 0);
-    open_reader(&view, m);
-    start_reader(&view, m, false, 0, 0);
+    begin_reader(&in, m);
+    begin_reader(&view, m);
     first = six_frames(all, in.o, view.o);
     assert_int_equal(outbox_next(in.o, &msg, &len, &sent), STREAM_TEXT); /* ready */
     for (uint64_t seq = 1; seq <= 6; seq++) {

@@ -146,7 +146,7 @@ static void is_refused(const char *name, const struct api_region *r, int code, c
 {
     struct api_object object = {.name = ""};
     struct err err = {0};
-    int rc = region_case_enrol(&scan, name, r, &object, &err);
+    int rc = region_case_enrol(name, r, &object, &err);
 
     if (rc != code || strcmp(err.where, where) != 0 || !strstr(err.text, text))
         fail_msg("%s, %u tensors: %d at '%s': %s", name, object.tensors, rc, err.where, err.text);
@@ -155,7 +155,7 @@ static void is_refused(const char *name, const struct api_region *r, int code, c
 /* Is the cube of the object found in a picture that no frame was like? */
 static void is_found(const char *name, const struct api_region *r)
 {
-    const struct enrolled *e = objects_get(scan.rig.core->objects, "", name);
+    const struct enrolled *e = objects_get(rig.core->objects, "", name);
     struct shape_place place[2] = {{SHAPE_TABLE, rigid_identity()},
                                    {SHAPE_CUBE, shape_put(77, 0.1f, 0, 0.075f)}};
     struct rigid T_wc = shape_around(vec3_make(0.1f, 0, 0.06f), 130, 28, 0.8f);
@@ -203,7 +203,7 @@ TEST(a_scanned_thing_is_recognised)
     is_refused("cube", &box, ERR_INPUT, "/region", "no point of the cloud");
     region_case_scan(&scan, SHAPE_CUBE, 6, 3);
     for (n = 0; n < 64; n++) /* a copy of the cloud counts as an export */
-        if (core_ops.export_open(scan.rig.core, scan.id, "", false, &e[n], &total, &hash, NULL))
+        if (core_ops.export_open(rig.core, scan.id, "", false, &e[n], &total, &hash, NULL))
             break;
     assert_true(n > 0 && n < 64);
     is_refused("cube", &box, ERR_BUSY, "", "exports");
@@ -223,7 +223,7 @@ TEST(a_scanned_thing_is_recognised)
     snprintf(bad.session, sizeof(bad.session), "nosuchsession");
     is_refused("bad", &bad, ERR_NOT_FOUND, "", "no such session");
     o.kind = SESSION_DEPTH;
-    assert_int_equal(core_ops.session_create(scan.rig.core, &o, "", &depth, &retry, NULL), 0);
+    assert_int_equal(core_ops.session_create(rig.core, &o, "", &depth, &retry, NULL), 0);
     memcpy(bad.session, depth.id, sizeof(bad.session));
     is_refused("bad", &bad, ERR_STATE, "", "no map");
     region_case_end(&scan);

@@ -10,9 +10,7 @@
 #define H 30
 #define N (W * H)
 
-static struct rig rig;
 static struct rig_client client;
-static char id[API_ID_CAP];
 static uint16_t depth[N];
 static uint8_t sure[N], planes[2 * N], packed[4 * N], mask[(W + 7) / 8 * H];
 static uint64_t seq;
@@ -23,9 +21,7 @@ static void open_session(enum session_depth_source source)
 
     seq = 0;
     o.depth_source = source;
-    rig_open(&rig);
-    rig_session(&rig, &o, id);
-    rig_connect(&rig, &client, id, CONTROL_INGEST);
+    rig_begin(&client, &o);
     for (int i = 0; i < N; i++) {
         depth[i] = (uint16_t)(1000 + 7 * i % 900);
         sure[i] = (uint8_t)(i % 256);
@@ -34,21 +30,14 @@ static void open_session(enum session_depth_source source)
     memset(mask, 0, sizeof(mask));
 }
 
-static void close_session(void)
-{
-    rig_disconnect(&client);
-    rig_close(&rig);
-}
-
 static struct control_ack answer(struct frame *f)
 {
-    int n = client.n_acks;
+    struct control_ack ack;
 
     f->seq = ++seq;
-    (void)rig_send_frame(&client, f, NULL);
-    rig_wait_acks(&client, n + 1);
-    assert_int_equal(client.acks[n % RIG_ACKS].seq, seq);
-    return client.acks[n % RIG_ACKS];
+    ack = rig_answer(&client, f);
+    assert_int_equal(ack.seq, seq);
+    return ack;
 }
 
 static struct frame_part part(enum frame_part_type type, enum frame_codec codec, const void *data,
@@ -61,7 +50,7 @@ static struct frame_part part(enum frame_part_type type, enum frame_codec codec,
 
 static struct frame frame_with(int n, struct frame_part a, struct frame_part b)
 {
-    struct frame f = rig_frame(&rig, 1);
+    struct frame f = rig_frame(1);
 
     f.n_parts = n;
     f.parts[0] = a;
@@ -124,7 +113,7 @@ TEST(one_depth_in_three_codecs)
     }
     assert_true(client.ready.features & 1u << CONTROL_DEPTH_IN);
     free(png);
-    close_session();
+    rig_end(&client);
 }
 
 TEST(depth_is_needed_taken_or_passed_over)
@@ -149,7 +138,7 @@ TEST(depth_is_needed_taken_or_passed_over)
         assert_int_equal(answer(&f).status, CONTROL_USED);
         assert_true((fake_gpu_plan.seen.sensor.values != NULL) ==
                     (source != SESSION_DEPTH_SOURCE_NETWORK));
-        close_session();
+        rig_end(&client);
     }
 }
 
@@ -197,9 +186,9 @@ TEST(damaged_parts_are_named)
     f = frame_with(1, part(FRAME_DEPTH, FRAME_RAW, planes, sizeof(planes)),
                    part(FRAME_MASK, FRAME_RAW, mask, sizeof(mask)));
     assert_int_equal(answer(&f).status, CONTROL_USED);
-    assert_int_equal(rig_info(&rig, id).counts.refused, 9);
+    assert_int_equal(rig_info(client.id).counts.refused, 9);
     free(png);
-    close_session();
+    rig_end(&client);
 }
 
 static struct control_message declare(unsigned camera, float focal, float x)
@@ -237,7 +226,7 @@ TEST(depth_has_a_camera_of_its_own)
     m = declare(3, 1.5f, 0);
     assert_int_equal(core_ops.stream_control(client.s, &m, NULL), 0);
     assert_int_equal(answer(&f).reason, CONTROL_BAD_FRAME); /* less than a pixel at this size */
-    close_session();
+    rig_end(&client);
 }
 
 TEST(large_depth_is_thinned)
@@ -260,7 +249,7 @@ TEST(large_depth_is_thinned)
     assert_true(fabsf(seen->sensor.K.cx - ((159.5f + 0.5f) * 4 - 0.5f - 1) / 2) < 1e-3f);
     assert_true(fabsf(seen->sensor.K.fx - 600) < 1e-3f);
     free(large);
-    close_session();
+    rig_end(&client);
 }
 
 /* A pixel of the network's picture is masked where any of the mask's is that lies in it. */
@@ -276,8 +265,8 @@ TEST(masks_have_any_size)
     memset(mask, 0xff, (size_t)(W + 7) / 8 * (H / 2)); /* the upper half */
     f = frame_with(1, m, m);
     assert_int_equal(answer(&f).status, CONTROL_USED);
-    net_w = rig_info(&rig, id).options.net_w;
-    net_h = rig_info(&rig, id).options.net_h;
+    net_w = rig_info(client.id).options.net_w;
+    net_h = rig_info(client.id).options.net_h;
     assert_in_range(seen->masked, net_w * net_h / 2, net_w * (net_h / 2 + 1));
     fine[480 * 640 / 8 - 1] = 1; /* its last pixel */
     m = (struct frame_part){FRAME_MASK, FRAME_RAW, 0, 640, 480, 0, 0, fine, sizeof(fine)};
@@ -287,7 +276,7 @@ TEST(masks_have_any_size)
     f = frame_with(0, m, m);
     assert_int_equal(answer(&f).status, CONTROL_USED);
     assert_int_equal(seen->masked, 0);
-    close_session();
+    rig_end(&client);
 }
 
 /* A phone that is turned, or changes its resolution: the network's picture stays. */
@@ -303,8 +292,8 @@ TEST(pictures_change_their_size)
         struct session_info info;
         struct frame f;
 
-        rig_picture(&rig, w, h, 40);
-        f = rig_frame(&rig, 1);
+        rig_picture(w, h, 40);
+        f = rig_frame(1);
         f.flags |= FRAME_HAS_CAMERA;
         f.K = (struct intrinsics){(float)w, (float)w, 0.5f * (float)w, 0.5f * (float)h};
         f.width = w;
@@ -312,10 +301,10 @@ TEST(pictures_change_their_size)
         assert_int_equal(answer(&f).status, CONTROL_USED);
         assert_true(seen->width * seen->height <= 320 * 240);
         assert_true(fabsf(seen->K.fx - (float)seen->width) < 1e-3f);
-        info = rig_info(&rig, id);
+        info = rig_info(client.id);
         assert_true(k == 0 || (info.options.net_w == net_w && info.options.net_h == net_h));
         net_w = info.options.net_w;
         net_h = info.options.net_h;
     }
-    close_session();
+    rig_end(&client);
 }

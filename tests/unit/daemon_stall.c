@@ -36,23 +36,19 @@ static void stand_still(unsigned seconds, int one_in)
     static struct rig_client c;
     struct session_options o = options(SESSION_LOSSLESS);
     struct session_info was = undisturbed(FRAMES), info;
-    char id[API_ID_CAP];
-    struct rig r;
 
     atomic_store(&leaps, 0);
     atomic_store(&leap_ns, seconds * 1000000000ull);
     atomic_store(&every, one_in);
-    open_rig(&r, 0);
-    rig_session(&r, &o, id);
-    rig_connect(&r, &c, id, CONTROL_INGEST);
-    feed(&r, &c, 1, FRAMES);
-    info = rig_info(&r, id);
+    open_rig(0);
+    rig_join(&c, &o);
+    feed(&c, 1, FRAMES);
+    info = rig_info(c.id);
     assert_int_equal(info.counts.used, FRAMES);
     assert_int_equal(info.counts.refused, 0);
     assert_true(info.hash == was.hash);
     assert_true(atomic_load(&leaps) > 5);
-    rig_disconnect(&c);
-    rig_close(&r);
+    rig_end(&c);
     atomic_store(&every, 0);
 }
 

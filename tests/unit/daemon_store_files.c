@@ -40,29 +40,25 @@ static void make_sessions(char id[API_ID_CAP], char other[API_ID_CAP])
 {
     static struct rig_client c;
     struct session_options o = options(SESSION_LOSSLESS);
-    struct rig r;
 
-    open_rig(&r, 0);
-    rig_session(&r, &o, other);
-    rig_session(&r, &o, id);
-    rig_connect(&r, &c, id, CONTROL_INGEST);
-    feed(&r, &c, 1, 12);
-    rig_disconnect(&c);
-    rig_close(&r);
+    open_rig(0);
+    rig_session(&o, other);
+    rig_session(&o, id);
+    rig_connect(&c, id, CONTROL_INGEST);
+    feed(&c, 1, 12);
+    rig_end(&c);
 }
 
 static bool comes_back(const char *id, const char *other)
 {
     struct session_info info;
-    struct rig r;
     int rc;
 
-    open_rig(&r, 0);
-    wait_until_back(&r, other);
-    rc = core_ops.session_get(r.core, id, &info, NULL);
+    (void)come_back(0, other);
+    rc = core_ops.session_get(rig.core, id, &info, NULL);
     if (rc == 0)
-        wait_until_back(&r, id);
-    rig_close(&r);
+        wait_until_back(id);
+    rig_close();
     return rc == 0;
 }
 
@@ -109,13 +105,11 @@ TEST_WITH(a_changed_manifest_is_not_believed, make_folder, remove_folder)
 static enum session_fusion fusion_of(const char *id)
 {
     enum session_fusion fusion;
-    struct rig r;
 
-    open_rig(&r, 0);
-    wait_until_back(&r, id);
-    assert_int_equal(rig_info(&r, id).counts.used, 12);
-    fusion = rig_info(&r, id).options.fusion;
-    rig_close(&r);
+    (void)come_back(0, id);
+    assert_int_equal(rig_info(id).counts.used, 12);
+    fusion = rig_info(id).options.fusion;
+    rig_close();
     return fusion;
 }
 
@@ -168,20 +162,17 @@ TEST_WITH(a_cut_behind_synced_records_is_damage, make_folder, remove_folder)
     char id[API_ID_CAP], other[API_ID_CAP], was[API_TEXT_CAP];
     struct session_info info;
     size_t size;
-    struct rig r;
 
     make_sessions(id, other);
     assert_true(find(id, ".seg"));
     size = size_of(file);
     for (int i = 1; i <= 4; i++) {
         assert_int_equal(truncate(file, (off_t)(size - size / 6 * (size_t)i)), 0);
-        open_rig(&r, 0);
-        wait_until_back(&r, id);
-        info = rig_info(&r, id);
+        info = come_back(0, id);
         assert_string_not_equal(info.damaged, "");
         assert_true(info.counts.used > 0 && info.counts.used < 12);
         snprintf(was, sizeof(was), "%s", info.damaged);
-        rig_close(&r);
+        rig_close();
         assert_int_equal(size_of(file), size - size / 6 * (size_t)i);
         assert_non_null(strstr(was, "synced"));
     }

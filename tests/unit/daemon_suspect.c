@@ -94,15 +94,8 @@ static void die(struct suspect *s, enum death how)
         pause();
 }
 
-static void *die_in_a_thread(void *arg)
-{
-    *nowhere = 1;
-    return arg;
-}
-
-/* A child is at work on records [from, to] of a session and has left record `left`. Returns the
- * signal that it died of. */
-static int live_and_die(const char *id, uint64_t from, uint64_t to, uint64_t left, enum death how)
+/* What a child does that has armed; it ends there. Returns the signal that it died of. */
+static int in_a_child(void (*act)(struct suspect *s))
 {
     int status;
     pid_t pid = fork();
@@ -113,18 +106,41 @@ static int live_and_die(const char *id, uint64_t from, uint64_t to, uint64_t lef
         setrlimit(RLIMIT_CORE, &no_core);
         if (suspect_open(&s, path, NULL) || suspect_arm(s, NULL))
             _exit(99);
-        for (uint64_t n = from; n <= to; n++) {
-            int slot = suspect_enter(s, id, n);
-            if (n == left)
-                suspect_leave(s, slot);
-        }
-        die(s, how);
+        act(s);
     }
     assert_true(pid > 0);
     assert_int_equal(waitpid(pid, &status, 0), pid);
     if (WIFEXITED(status))
         assert_int_not_equal(WEXITSTATUS(status), 99);
     return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+}
+
+static struct {
+    const char *id;
+    uint64_t from, to, left;
+    enum death how;
+} life;
+
+static void live(struct suspect *s)
+{
+    for (uint64_t n = life.from; n <= life.to; n++) {
+        int slot = suspect_enter(s, life.id, n);
+        if (n == life.left)
+            suspect_leave(s, slot);
+    }
+    die(s, life.how);
+}
+
+/* A child is at work on records [from, to] of a session and has left record `left`. Returns the
+ * signal that it died of. */
+static int live_and_die(const char *id, uint64_t from, uint64_t to, uint64_t left, enum death how)
+{
+    life.id = id;
+    life.from = from;
+    life.to = to;
+    life.left = left;
+    life.how = how;
+    return in_a_child(live);
 }
 
 TEST_WITH(only_deaths_of_our_own_doing_leave_suspects, setup, teardown)
@@ -180,27 +196,28 @@ TEST_WITH(kills_are_counted, setup, teardown)
     assert_int_equal(list(found, 8), 2);
 }
 
+static void *die_in_a_thread(void *arg)
+{
+    *nowhere = 1;
+    return arg;
+}
+
+static void live_in_a_thread(struct suspect *s)
+{
+    pthread_t thread;
+
+    suspect_enter(s, ID, 1);
+    pthread_create(&thread, NULL, die_in_a_thread, NULL);
+    pthread_join(thread, NULL);
+    _exit(98);
+}
+
 /* The process dies in another thread than the one that armed. */
 TEST_WITH(any_thread_may_die, setup, teardown)
 {
     struct suspect_frame found[8];
-    int status;
-    pid_t pid = fork();
 
-    if (pid == 0) {
-        const struct rlimit no_core = {0, 0};
-        struct suspect *s;
-        pthread_t thread;
-        setrlimit(RLIMIT_CORE, &no_core);
-        if (suspect_open(&s, path, NULL) || suspect_arm(s, NULL))
-            _exit(99);
-        suspect_enter(s, ID, 1);
-        pthread_create(&thread, NULL, die_in_a_thread, NULL);
-        pthread_join(thread, NULL);
-        _exit(98);
-    }
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+    assert_int_equal(in_a_child(live_in_a_thread), SIGSEGV);
     assert_int_equal(list(found, 8), 1);
 }
 
@@ -213,24 +230,20 @@ static int recurse(int depth)
     return depth < 0 ? 0 : recurse(depth + 1) + room[zero];
 }
 
+static void live_deeply(struct suspect *s)
+{
+    const struct rlimit small = {1 << 20, 1 << 20};
+
+    setrlimit(RLIMIT_STACK, &small);
+    suspect_enter(s, ID, 1);
+    _exit(recurse(1));
+}
+
 TEST_WITH(an_overflown_stack_is_blamed, setup, teardown)
 {
     struct suspect_frame found[8];
-    int status;
-    pid_t pid = fork();
 
-    if (pid == 0) {
-        const struct rlimit no_core = {0, 0}, small = {1 << 20, 1 << 20};
-        struct suspect *s;
-        setrlimit(RLIMIT_CORE, &no_core);
-        setrlimit(RLIMIT_STACK, &small);
-        if (suspect_open(&s, path, NULL) || suspect_arm(s, NULL))
-            _exit(99);
-        suspect_enter(s, ID, 1);
-        _exit(recurse(1));
-    }
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+    assert_int_equal(in_a_child(live_deeply), SIGSEGV);
     assert_int_equal(list(found, 8), 1);
 }
 

@@ -35,55 +35,64 @@ static void line_close(struct line *l)
     turn_free(&l->turn);
 }
 
+static struct line l;
+
+static int open_line(void **state)
+{
+    (void)state;
+    line_open(&l);
+    return 0;
+}
+
+static int close_line(void **state)
+{
+    (void)state;
+    line_close(&l);
+    return 0;
+}
+
 /* Serve the next one; `more` = it has work left. Returns which. */
-static int serve(struct line *l, bool more)
+static int serve(bool more)
 {
     struct turn_entry *e;
     int i;
 
-    assert_int_equal(turn_take(l->turn, &e, 1, 0), 1);
-    i = (int)(e - l->e);
-    turn_charge(l->turn, e, l->cost_us[i]);
-    l->served[i]++;
-    l->had_us[i] += l->cost_us[i];
-    assert_int_equal(turn_done(l->turn, e, more), !more);
+    assert_int_equal(turn_take(l.turn, &e, 1, 0), 1);
+    i = (int)(e - l.e);
+    turn_charge(l.turn, e, l.cost_us[i]);
+    l.served[i]++;
+    l.had_us[i] += l.cost_us[i];
+    assert_int_equal(turn_done(l.turn, e, more), !more);
     return i;
 }
 
 /* All always have work, half of them cost ten times as much: equal time, a tenth of the frames. */
-TEST(time_is_shared_equally)
+TEST_WITH(time_is_shared_equally, open_line, close_line)
 {
-    struct line l;
     uint64_t least = UINT64_MAX, most = 0;
 
-    line_open(&l);
     for (int i = 0; i < N; i++) {
         l.cost_us[i] = i % 2 ? 10000 : 1000;
         assert_true(turn_kick(l.turn, &l.e[i]));
     }
     for (int k = 0; k < 100 * N; k++)
-        serve(&l, true);
+        serve(true);
     for (int i = 0; i < N; i++) {
         least = l.had_us[i] < least ? l.had_us[i] : least;
         most = l.had_us[i] > most ? l.had_us[i] : most;
     }
     assert_true(most - least <= 10000); /* one frame, which cannot be halved */
     assert_true(l.served[0] >= 9 * l.served[1] && l.served[0] <= 11 * l.served[1]);
-    line_close(&l);
 }
 
 /* Where nothing is charged they are served as they came, round and round. */
-TEST(equals_go_in_order)
+TEST_WITH(equals_go_in_order, open_line, close_line)
 {
-    struct line l;
-
-    line_open(&l);
     memset(l.cost_us, 0, sizeof(l.cost_us));
     for (int i = 0; i < N; i++)
         turn_kick(l.turn, &l.e[N - 1 - i]);
     for (int k = 0; k < 3 * N; k++)
-        assert_int_equal(serve(&l, true), N - 1 - k % N);
-    line_close(&l);
+        assert_int_equal(serve(true), N - 1 - k % N);
 }
 
 /* ------------------------------------------------------------------------- ten times the rate */
@@ -218,61 +227,52 @@ TEST(ten_times_the_rate_moves_nobody)
 /* ------------------------------------------------------------------------- credit and debt */
 
 /* An hour without work buys nothing; a newcomer is served next, and then in its turn. */
-TEST(idleness_is_no_credit)
+TEST_WITH(idleness_is_no_credit, open_line, close_line)
 {
-    struct line l;
-
-    line_open(&l);
     turn_kick(l.turn, &l.e[0]);
     turn_kick(l.turn, &l.e[1]);
     for (int k = 0; k < 1000; k++)
-        serve(&l, true);
+        serve(true);
     turn_kick(l.turn, &l.e[2]);
     memset(l.served, 0, sizeof(l.served));
     for (int k = 0; k < 30; k++)
-        serve(&l, true);
+        serve(true);
     for (int i = 0; i < 3; i++)
         assert_in_range(l.served[i], 9, 11);
-    line_close(&l);
 }
 
 /* An entry that leaves the list in debt comes back in debt, however much that is. Where no other
  * entry waits it is served all the same. */
-TEST(debts_are_kept_whole)
+TEST_WITH(debts_are_kept_whole, open_line, close_line)
 {
-    struct line l;
     int turns;
 
-    line_open(&l);
     l.cost_us[0] = 20000;
     turn_kick(l.turn, &l.e[0]);
-    serve(&l, false); /* 20 ms, and idle */
+    serve(false); /* 20 ms, and idle */
     turn_kick(l.turn, &l.e[1]);
     turn_kick(l.turn, &l.e[0]);
-    for (turns = 0; serve(&l, true) != 0; turns++)
+    for (turns = 0; serve(true) != 0; turns++)
         ;
     assert_in_range(turns, 20, 21);
     l.cost_us[0] = 10000000; /* ten seconds */
-    while (serve(&l, true) != 0)
+    while (serve(true) != 0)
         ;
-    for (turns = 0; serve(&l, true) != 0; turns++)
+    for (turns = 0; serve(true) != 0; turns++)
         ;
     assert_in_range(turns, 10000 - 1, 10000 + 20);
-    assert_int_equal(serve(&l, true), 1);
-    serve(&l, false); /* entry 1 leaves the list */
-    assert_int_equal(serve(&l, true), 0);
-    line_close(&l);
+    assert_int_equal(serve(true), 1);
+    serve(false); /* entry 1 leaves the list */
+    assert_int_equal(serve(true), 0);
 }
 
 /* The sorted line against the plain rule: least first, then first come. */
-TEST(order_is_least_first_then_first_come)
+TEST_WITH(order_is_least_first_then_first_come, open_line, close_line)
 {
-    struct line l;
     uint64_t had[N] = {0}, arrival[N] = {0}, level = 0, clock = 0;
     bool listed[N] = {false};
 
     srand(5);
-    line_open(&l);
     for (int k = 0; k < 200000; k++) {
         int i = rand() % N, best = -1;
         struct turn_entry *e;
@@ -302,23 +302,19 @@ TEST(order_is_least_first_then_first_come)
         turn_charge(l.turn, e, had[best] - e->had_us);
         turn_done(l.turn, e, listed[best]);
     }
-    line_close(&l);
 }
 
 /* Work that is announced while the entry is served brings it back. */
-TEST(work_announced_meanwhile_is_remembered)
+TEST_WITH(work_announced_meanwhile_is_remembered, open_line, close_line)
 {
     struct turn_entry *e;
-    struct line l;
 
-    line_open(&l);
     assert_true(turn_kick(l.turn, &l.e[0]));
     assert_int_equal(turn_take(l.turn, &e, 1, 0), 1);
     assert_false(turn_kick(l.turn, e)); /* the line has its reference already */
     assert_false(turn_done(l.turn, e, false));
     assert_int_equal(turn_take(l.turn, &e, 1, 0), 1);
     assert_true(turn_done(l.turn, e, false));
-    line_close(&l);
 }
 
 struct crew {
@@ -434,25 +430,23 @@ TEST(one_kick_wakes_one)
 
 static void *wait_for_company(void *arg)
 {
-    struct line *l = arg;
     struct turn_entry *e;
 
-    return turn_take_more(l->turn, &e, 1, COMPANY_US, false) ? e : NULL;
+    (void)arg;
+    return turn_take_more(l.turn, &e, 1, COMPANY_US, false) ? e : NULL;
 }
 
 /* A thread that waits for an entry which is due looks again when that is due no more, and takes it
  * when it comes. */
-TEST(nobody_waits_for_one_that_will_not_come)
+TEST_WITH(nobody_waits_for_one_that_will_not_come, open_line, close_line)
 {
-    struct line l;
     void *got;
 
-    line_open(&l);
     for (int comes = 0; comes < 2; comes++) {
         pthread_t thread;
 
         turn_due(l.turn, &l.e[0], true);
-        assert_int_equal(pthread_create(&thread, NULL, wait_for_company, &l), 0);
+        assert_int_equal(pthread_create(&thread, NULL, wait_for_company, NULL), 0);
         usleep(100000);
         if (comes)
             turn_kick(l.turn, &l.e[0]);
@@ -461,5 +455,4 @@ TEST(nobody_waits_for_one_that_will_not_come)
         pthread_join(thread, &got);
         assert_ptr_equal(got, comes ? &l.e[0] : NULL);
     }
-    line_close(&l);
 }
