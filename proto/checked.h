@@ -1,9 +1,8 @@
 /*
  * checked.h - mistakes of the program that it looks for itself
  *
- * A mistake is reported on stderr. Builds for debug, ASan and TSan (CHECKED) end there; others go
- * on
- * with what they had.
+ * A mistake is reported on stderr. Builds for debug, ASan and TSan (CHECKED) end there; others
+ * go on with what they had.
  */
 #pragma once
 
