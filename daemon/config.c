@@ -55,7 +55,7 @@ static int on_pair(void *ctx, const char *section, const char *name, const char 
     return set_named(ctx, section, name, value, err);
 }
 
-/* The variable's name for a key, RECOND_SECTION_KEY. */
+/* Makes the variable's name for a key, RECOND_SECTION_KEY. */
 static void variable_name(char *buf, size_t cap, const struct config_key *key)
 {
     snprintf(buf, cap, "RECOND_%s_%s", key->section, key->name);
@@ -63,8 +63,8 @@ static void variable_name(char *buf, size_t cap, const struct config_key *key)
         *p = (char)toupper((unsigned char)*p);
 }
 
-/* Is `name` (after RECOND_) of one of our sections? Variables of other programs are none of our
- * business. */
+/* Does `name` (after RECOND_) begin with one of our sections? Other variables belong to other
+ * programs. */
 static bool names_section(const char *name)
 {
     struct config_key key;
@@ -101,7 +101,7 @@ static int load_variable(struct config *config, const char *entry, struct err *e
     return err_at(err, ERR_INPUT, name, "no key has this variable; --print-config lists them all");
 }
 
-/* Flags that have a shorter name than --section.key=. */
+/* Flags with a shorter name than --section.key=. */
 static const struct {
     const char *flag, *section, *name;
 } short_flags[] = {
@@ -143,7 +143,7 @@ static int load_flag(struct config *config, const char *arg, struct err *err)
     return rc;
 }
 
-/* Flags that are no keys. Returns 1 if arg was one. */
+/* Handles flags that are not keys. Returns 1 if arg was one. */
 static int action_flag(const char *arg, enum config_action *action)
 {
     static const struct {
@@ -188,7 +188,7 @@ static int load_file(struct config *config, const char *file, struct err *err)
     return rc;
 }
 
-/* systemd's LoadCredential= hands over the token file without being told where it lies. */
+/* systemd's LoadCredential= provides the token file without naming its path. */
 static void use_credential(struct config *config, char *const env[])
 {
     static const char variable[] = "CREDENTIALS_DIRECTORY=";

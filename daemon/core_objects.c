@@ -1,4 +1,4 @@
-/* What the edges may ask of the core about objects: struct core_ops of api.h. */
+/* The core's functions for the edges about objects: struct core_ops of api.h. */
 #include "daemon/core_internal.h"
 
 #include "daemon/log.h"
@@ -25,7 +25,7 @@ static void tell(struct api_object *to, const struct enrolled *e)
     object_box((float *)to->box, o);
 }
 
-/* A taken name is told before anything is computed, and once more by objects_add(). */
+/* Refuses a taken name before anything is computed; objects_add() checks again. */
 static int is_free(struct core *c, const char *owner, const char *name, struct err *err)
 {
     const struct enrolled *e = objects_get(c->objects, owner, name);
@@ -34,8 +34,8 @@ static int is_free(struct core *c, const char *owner, const char *name, struct e
     return e ? err_at(err, ERR_STATE, "/name", "there is an object '%s' already", name) : 0;
 }
 
-/* What the session's cloud holds in a box now. The copy of the cloud counts as an export of the
- * owner's. */
+/* Takes the points of the session's cloud that lie in a box now. The copy of the cloud counts as an
+ * export of the owner's. */
 static int take_region(struct core *c, const char *owner, const struct api_region *r,
                        struct object_point **points, size_t *n, struct err *err)
 {
@@ -112,7 +112,7 @@ int core_objects_add(struct core *c, const char *owner, const char *name, const 
     return rc;
 }
 
-/* The objects that are looked for, held. */
+/* Holds the objects that a request searches for. */
 static int choose(struct core *c, const char *owner, const char (*names)[API_OBJECT_CAP],
                   int n_names, const struct enrolled **list, int *n, struct err *err)
 {

@@ -1,4 +1,4 @@
-/* Streams: what a client sends and gets (struct core_ops). */
+/* Streams: what a client sends and receives (struct core_ops). */
 #include "daemon/core_internal.h"
 
 #include "daemon/clock.h"
@@ -19,17 +19,18 @@ struct stream {
     struct core *core;
     struct session *session;
     struct session_client client;
-    enum control_role allowed; /* what the token permits */
+    enum control_role allowed; /* the role that the token permits */
     struct cameras cameras;
     uint32_t max_frame_bytes;
     int window;
     bool ended; /* the client said `end` */
-    /* of a lossless session: first_later was answered `later`, and until it comes again no frame
-     * behind it is taken, so that none overtakes it; an `end` waits for all that were answered
-     * so */
+    /* Of a lossless session: `later` was answered to first_later. Until that frame comes again no
+     * later frame is taken, so that frames keep their order; an `end` waits for all such frames. */
     bool blocked, end_waits;
-    uint64_t first_later, later_end, taken_end; /* the highest seq of each and 1 */
-    uint64_t ahead_us;                          /* of the owner, at the frame that came last */
+    /* seq + 1 of the highest frame of each sort; 0 = none */
+    uint64_t first_later, later_end, taken_end;
+    /* how far the owner was ahead of its quota at the last frame */
+    uint64_t ahead_us;
 };
 
 int core_stream_expect(struct core *c, const char *id, int *retry_after_s, struct err *err)
@@ -105,7 +106,7 @@ void core_stream_close(struct stream *s)
     free(s);
 }
 
-/* The best that the client knows: smallest first. */
+/* Chooses the smallest codec that the client knows. */
 static int choose_codec(uint32_t mask, enum codec_kind *codec, struct err *err)
 {
     for (int k = CODEC_DEFLATE; k >= CODEC_RAW; k--)
@@ -142,7 +143,7 @@ int core_stream_start(struct stream *s, const struct control_start *start, struc
     mirror_summary(session_mirror(session), &cloud);
     snprintf(ready.session, sizeof(ready.session), "%s", session_id(session));
     ready.revision = cloud.revision;
-    if (ready.step_m == 0) /* of an empty cloud: any will do */
+    if (ready.step_m == 0) /* an empty cloud takes any step */
         ready.step_m = 0.001f;
     session_get_net(session, &ready.net_w, &ready.net_h);
     s->client.role = start->role;
@@ -160,7 +161,7 @@ int core_stream_start(struct stream *s, const struct control_start *start, struc
     return rc ? rc : outbox_start(s->client.outbox, &ready, start, err);
 }
 
-/* A frame that never enters the queue. */
+/* Answers a frame that never enters the queue. */
 static int end_unqueued(struct stream *s, uint64_t seq, enum control_status status,
                         enum control_reason reason, int rc)
 {
@@ -172,7 +173,7 @@ static int end_unqueued(struct stream *s, uint64_t seq, enum control_status stat
     return rc;
 }
 
-/* A frame that frame_parse() did not take, for what *why says. */
+/* Refuses a frame that frame_parse() did not take; *why says the reason. */
 static int refuse_unread(struct stream *s, const struct frame *f, int rc, const struct err *why)
 {
     struct control_ack ack = {
@@ -193,8 +194,8 @@ static int refuse_unqueued(struct stream *s, uint64_t seq, enum control_reason r
     return end_unqueued(s, seq, CONTROL_REFUSED, reason, rc);
 }
 
-/* Where the picture names a declared camera, its intrinsics and model are the frame's, as if it had
- * brought them. Returns false if no camera has that name. */
+/* Gives the frame the intrinsics and the model of the declared camera that its picture names.
+ * Returns false if no camera has that name. */
 static bool name_camera(const struct stream *s, struct frame *f, uint8_t header[FRAME_HEADER_BYTES])
 {
     const struct cameras_entry *e;
@@ -211,7 +212,7 @@ static bool name_camera(const struct stream *s, struct frame *f, uint8_t header[
     return true;
 }
 
-/* Where the picture's camera is in the rig. */
+/* Returns the place of the picture's camera in the rig. */
 static struct rigid colour_rig(const struct stream *s, const struct frame *f)
 {
     const struct cameras_entry *e = f->camera ? cameras_find(&s->cameras, f->camera) : NULL;
@@ -224,8 +225,8 @@ static struct rigid colour_rig(const struct stream *s, const struct frame *f)
     return T;
 }
 
-/* The part beside the picture whose camera matters to this session: depth, or the other picture of
- * a pair; NULL if there is none. */
+/* Returns the part whose camera matters to this session: depth, or the other picture of a pair;
+ * NULL if there is none. */
 static const struct frame_part *part_beside(const struct stream *s, const struct frame *f)
 {
     const struct session_options *o = &session_setup(s->session)->options;
@@ -235,7 +236,7 @@ static const struct frame_part *part_beside(const struct stream *s, const struct
     return o->depth_source > SESSION_DEPTH_SOURCE_NETWORK ? frame_find(f, FRAME_DEPTH) : NULL;
 }
 
-/* The same of that part. */
+/* The same for that part. */
 static bool name_camera_beside(const struct stream *s, struct frame *f)
 {
     const struct frame_part *part = part_beside(s, f);
@@ -256,7 +257,7 @@ static bool name_camera_beside(const struct stream *s, struct frame *f)
     return true;
 }
 
-/* Does the frame bring what this session needs? */
+/* Does the frame have the parts that this session needs? */
 static enum control_reason missing(struct session *session, int source, const struct frame *f)
 {
     const struct session_options *o = &session_setup(session)->options;
@@ -266,7 +267,7 @@ static enum control_reason missing(struct session *session, int source, const st
     if (!(f->flags & FRAME_HAS_CAMERA)) {
         if (!o->has_camera)
             return CONTROL_NO_CAMERA;
-        /* the session's intrinsics fit any size of the same shape */
+        /* the session's intrinsics fit any size of the same aspect */
         double a = (double)f->width * o->camera_h, b = (double)f->height * o->camera_w;
         if (a > 1.02 * b || b > 1.02 * a)
             return CONTROL_NO_CAMERA;
@@ -290,7 +291,7 @@ static int later(struct stream *s, uint64_t seq, bool counted, int rc)
     return rc;
 }
 
-/* Do frames with this seq come after the client's `end`? */
+/* Does a frame with this seq come after the client's `end`? */
 static bool after_end(const struct stream *s, uint64_t seq)
 {
     return s->ended || (s->end_waits && seq >= s->later_end);
@@ -303,7 +304,7 @@ static void say_ended(struct stream *s)
     outbox_end(s->client.outbox);
 }
 
-/* The queue takes it, perhaps in place of an older frame, or has no room for it. */
+/* Pushes the frame into the queue, which may drop an older frame for it or be full. */
 static int push_frame(struct stream *s, const struct frame *f, const uint8_t *header,
                       struct err *err)
 {
@@ -350,14 +351,15 @@ static int push_frame(struct stream *s, const struct frame *f, const uint8_t *he
     return 0;
 }
 
-/* A frame that is sent again, after a lost connection: it is still under way, or has its answer. */
+/* Answers a frame that its client sent again after a lost connection: it is still in the queue, or
+ * has its verdict. */
 static bool sent_before(struct stream *s, const struct frame *f, size_t len)
 {
     return queue_adopt(session_queue(s->session), s->client.source, f, s->client.serial) ||
            session_again(s->session, &s->client, f, len);
 }
 
-/* Another frame; rc: what frame_parse() said of it, with *bad. */
+/* Takes one frame. rc: the result of frame_parse(), with *bad. */
 static int take_frame(struct stream *s, struct frame *f, const uint8_t *msg, size_t len, int rc,
                       const struct err *bad, struct err *err)
 {
@@ -411,7 +413,7 @@ int core_stream_frame(struct stream *s, const uint8_t *msg, size_t len, struct e
     if (!s->client.started)
         return err_at(err, ERR_DENIED, "/op", "frames come after `start`");
     if (atomic_load(&s->core->draining) && session_disk(s->session))
-        return 0; /* not taken, not answered: its client sends it again after the restart */
+        return 0; /* not taken and not answered: its client sends it again after the restart */
     s->ahead_us = tenant_frame(session_setup(s->session)->tenant, clock_us());
     rc = outbox_admit(s->client.outbox, err);
     if (rc)

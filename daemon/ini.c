@@ -28,11 +28,9 @@ static int fail(struct reading *r, const char *text)
     return r->failed;
 }
 
-/*
- * One line for libinih. It reports no line numbers to its handler, splits long lines in two and
- * takes an indented line for more of the value above; so lines are counted, measured and stripped
- * here.
- */
+/* Handles one line of libinih, which reports no line numbers to its handler, splits long lines in
+ * two and joins an indented line to the value above; so lines are counted, measured and stripped
+ * here. */
 static char *next_line(char *str, int num, void *stream)
 {
     struct reading *r = stream;

@@ -65,9 +65,8 @@ static int utf8_length(const unsigned char *p)
     return n;
 }
 
-/* The code point of a sequence of n bytes, if it is one that steers the program that shows it: C0
- * and C1 controls, separators that begin a new line, marks that turn the direction of writing. Else
- * 0. */
+/* Returns the code point of a sequence of n bytes if it steers the program that shows it: C0 and C1
+ * controls, line separators, marks that change the direction of writing. Else 0. */
 static unsigned steers(const unsigned char *p, int n)
 {
     unsigned c = n == 2   ? (p[0] & 31u) << 6 | (p[1] & 63u)
@@ -104,7 +103,7 @@ size_t log_escape(char *buf, size_t cap, const char *text, bool quotes)
     return at;
 }
 
-/* May this site speak? Answers through *held how many messages it had to keep back before. */
+/* May this call site log? *held is the number of messages that it held back before. */
 static bool admit_site(struct log_site *site, int limit, int *held)
 {
     long long window = (long long)(clock_us() / 1000000 / WINDOW_S) + 1;
@@ -158,8 +157,7 @@ static void write_json(int level, const char *id, const char *fields, const char
                  "{\"time\":%lld.%03ld,\"level\":%d,\"message\":\"%s\"%s%s%s}\n",
                  (long long)now.tv_sec, now.tv_nsec / 1000000, level, text, event,
                  fields ? ",\"fields\":" : "", fields ? fields : "");
-    if (n >= (int)sizeof(
-                 line)) /* the details are what does not fit: leave them out, keep the line whole */
+    if (n >= (int)sizeof(line)) /* the details do not fit: the line goes without them */
         n = snprintf(line, sizeof(line),
                      "{\"time\":%lld.%03ld,\"level\":%d,\"message\":\"%.1800s\"}\n",
                      (long long)now.tv_sec, now.tv_nsec / 1000000, level, text);
@@ -195,7 +193,7 @@ static void write_line(int level, const char *id, const char *fields, const char
     char text[LINE_CAP - 256], safe[LINE_CAP / 2];
     size_t n = log_escape(text, sizeof(text) - 64, plain, chosen == CONFIG_LOG_JSON);
 
-    /* JSON lets through what steers a terminal; half an object would be none */
+    /* JSON allows characters that steer a terminal, and half an object is not valid */
     if (fields && log_escape(safe, sizeof(safe), fields, false) + 7 >= sizeof(safe))
         fields = NULL;
     if (fields)

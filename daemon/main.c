@@ -18,11 +18,11 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define TICK_MS 50        /* how soon a lost device or the end of a drain is seen */
-#define STALL_US 10000000 /* a thread that is quiet for so long gets no more watchdog beats */
-#define STATUS_US 5000000 /* how often the service manager hears how many sessions there are */
-#define HASTE_TICKS 10    /* that clients get to read the answers to frames that are dropped */
-#define GIVE_UP_S 3       /* what an orderly end may take after a device was lost */
+#define TICK_MS 50        /* how soon a lost device or the end of a drain is noticed */
+#define STALL_US 10000000 /* a thread that is silent for so long ends the watchdog's beats */
+#define STATUS_US 5000000 /* between two updates of the service manager's number of sessions */
+#define HASTE_TICKS 10    /* time for clients to read the answers to dropped frames */
+#define GIVE_UP_S 3       /* time for an orderly end after a device was lost */
 
 enum exit_code {
     EXIT_USAGE = 64,       /* a flag is wrong */
@@ -40,7 +40,8 @@ struct process {
     struct edges *edges;
     sigset_t signals;
     uint64_t swept_us, fed_us, told_us, stalled_us;
-    char headline[160], status[256]; /* what the service manager shows: begins with, is now */
+    /* status texts for the service manager: their beginning, the present one */
+    char headline[160], status[256];
 };
 
 static int exit_code(int rc)
@@ -65,7 +66,7 @@ static void complain(const struct err *err)
     fprintf(stderr, "recond: %s%s%s\n", err->where, err->where[0] ? ": " : "", err->text);
 }
 
-/* Ends with the status that the start would end with. */
+/* Exits with the status that the start would exit with. */
 static int check(const struct config *config)
 {
     int rc = start_check(config, complain);
@@ -78,10 +79,9 @@ static int check(const struct config *config)
 /* ------------------------------------------------------------------------- start */
 
 /*
- * Tokens and the inside of people's homes stand in this memory: no core file holds them, however
- * the process is started. A limit of one byte is what the kernel takes for "not into a pipe
- * either". Only the soft limit is changed: prlimit(1) gives an operator a core file for a hunt
- * after a fault.
+ * This memory holds tokens and pictures of people's homes, so no core file is written. The kernel
+ * takes a limit of one byte for "not into a pipe either". Only the soft limit is changed:
+ * prlimit(1) gives an operator a core file for a hunt after a fault.
  */
 static void leave_no_core(void)
 {
@@ -174,7 +174,7 @@ static int start(struct process *p, struct err *err)
     return rc ? rc : announce(p, err);
 }
 
-/* ------------------------------------------------------------------------- while it runs */
+/* while it runs */
 
 static void refuse_start(const struct err *err, const char *event)
 {
@@ -198,7 +198,7 @@ static void reload(struct process *p)
         if (strncmp(err.where, "tls.", 4) == 0)
             event = LOG_EVENT_CERTIFICATE_UNREADABLE;
         else if (err.where[0])
-            event = LOG_EVENT_TOKENS_UNREADABLE; /* `where` is the file */
+            event = LOG_EVENT_TOKENS_UNREADABLE; /* `where` names the file */
     }
     if (rc) {
         refuse_start(&err, event);
@@ -217,7 +217,7 @@ static void reload(struct process *p)
     p->status[0] = '\0';
 }
 
-/* The service manager hears from us while all threads make progress, and only then. */
+/* Tells the service manager that we live, while all threads make progress. */
 static void feed_watchdog(struct process *p)
 {
     uint64_t period_us = notify_watchdog_us(), now_us = clock_us(), seen_us, other_us;
@@ -241,7 +241,7 @@ static void feed_watchdog(struct process *p)
     }
 }
 
-/* `systemctl status` shows what was said last; it is said again when it has changed. */
+/* Updates the text of `systemctl status` when it has changed. */
 static void tell_status(struct process *p)
 {
     char now[sizeof(p->status)];
@@ -269,7 +269,7 @@ static void tick(struct process *p)
     }
 }
 
-/* The next signal, or 0 after a tick. */
+/* Returns the next signal, or 0 after a tick. */
 static int next_signal(struct process *p)
 {
     const struct timespec tick_time = {0, TICK_MS * 1000000L};
@@ -278,7 +278,7 @@ static int next_signal(struct process *p)
     return sig > 0 ? sig : 0;
 }
 
-/* Until it is time to go. Returns 0, or ERR_DEVICE. */
+/* Runs until a signal ends it. Returns 0, or ERR_DEVICE. */
 static int wait_for_end(struct process *p)
 {
     for (;;) {
@@ -295,7 +295,7 @@ static int wait_for_end(struct process *p)
 
 /* ------------------------------------------------------------------------- stop */
 
-/* A second of the time that a stop may take is for what comes after the clients. */
+/* A second of the stop's time is for the steps after the clients. */
 static uint64_t drain_us(const struct process *p)
 {
     uint64_t us = (uint64_t)p->config.service.drain_s * 1000000u;
@@ -303,7 +303,7 @@ static uint64_t drain_us(const struct process *p)
     return us < 4000000 ? us / 4 * 3 : us - 1000000;
 }
 
-/* Queues and clients get their time, unless a second signal says that there is none. */
+/* Gives queues and clients their time, unless a second signal ends it. */
 static void drain(struct process *p)
 {
     uint64_t until_us = clock_us() + drain_us(p);
@@ -338,7 +338,7 @@ static void give_up(int sig)
     _exit(EXIT_DEVICE);
 }
 
-/* Threads may wait for a device that answers nothing any more: they get a moment, no more. */
+/* Threads may wait for a device that does not answer any more: they get a moment only. */
 static void limit_end(void)
 {
     signal(SIGALRM, give_up);
@@ -347,7 +347,7 @@ static void limit_end(void)
 
 static void stop(struct process *p)
 {
-    notify_alive(); /* what follows is allowed a whole period of the watchdog */
+    notify_alive(); /* the next steps may take a whole period of the watchdog */
     if (p->core)
         core_stop(p->core);
     edges_stop(&p->edges);
@@ -405,7 +405,7 @@ static void let_openmp_sleep(char *argv[])
     if (n <= 0 || setenv("GOMP_SPINCOUNT", "10000", 1))
         return;
     self[n] = '\0';
-    execv(self, argv); /* returns if it cannot; then it is slower, no more */
+    execv(self, argv); /* returns only on failure; then the process is slower */
 }
 
 int main(int argc, char *argv[])

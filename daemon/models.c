@@ -36,7 +36,7 @@ static const struct field {
     const char *name;
     enum field_type type;
     size_t offset;
-    int n;            /* bytes of a text, how many reals */
+    int n;            /* bytes of a text, or number of reals */
     double min, max;
     const char *const *names;
 } fields[] = {
@@ -94,7 +94,7 @@ static int set_choice(void *out, const struct field *f, const char *value, struc
 
     for (int i = 0; f->names[i]; i++) {
         if (strcmp(value, f->names[i]) == 0) {
-            memcpy(out, &i, sizeof(i)); /* an enum of gpu.h, which is an int's size */
+            memcpy(out, &i, sizeof(i)); /* an enum of gpu.h has the size of an int */
             return 0;
         }
         snprintf(allowed + strlen(allowed), sizeof(allowed) - strlen(allowed), "%s%s",
@@ -162,7 +162,7 @@ int models_parse(struct gpu_model_info *info, const char *name, const char *data
 
 /* ------------------------------------------------------------------------- directories */
 
-/* One sidecar: parse it, then read and check the network. */
+/* Parses one sidecar, then reads and checks its network. */
 static int add_model(struct models *m, const char *dir, const char *file, struct err *err)
 {
     struct gpu_model_info *info = &m->infos[m->n];
@@ -247,8 +247,8 @@ static int choose_standard(struct models *m, enum gpu_model_kind kind, const cha
                   kind_names[kind], name[0] ? " named " : "", name, path);
 }
 
-/* Replaces $ORIGIN at the front by the directory of the program, so that a program that was just
- * built, or is installed below any prefix, finds the networks that lie with it. */
+/* Replaces $ORIGIN at the front by the program's directory: a program that was just built, or is
+ * installed below any prefix, finds the networks that lie with it. */
 static int locate(char out[GPU_PATH_CAP], const char *dir, struct err *err)
 {
     size_t n = strlen(ORIGIN);

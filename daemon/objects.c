@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 enum stage {
-    COMING, /* its file is being written: its name is taken, and no one finds it */
+    COMING, /* its file is being written: its name is taken, and the object cannot be found */
     HERE,
     GOING /* its file is being removed */
 };
@@ -27,9 +27,9 @@ struct place {
 struct objects {
     struct objects_limits limits;
     int folder;       /* -1: objects end with the process */
-    struct lock lock; /* of all that follows */
+    struct lock lock; /* guards all that follows */
     int n;
-    struct place at[OBJECTS_MAX]; /* by owner, then by name */
+    struct place at[OBJECTS_MAX]; /* sorted by owner, then by name */
 };
 
 /* ------------------------------------------------------------------------- one object */
@@ -63,7 +63,7 @@ static int compare(const struct enrolled *e, const char *owner, const char *name
     return order ? order : strcmp(e->object.name, name);
 }
 
-/* The first place whose object does not come before that owner and name. */
+/* Returns the first place whose object does not come before that owner and name. */
 static int seek(const struct objects *o, const char *owner, const char *name)
 {
     int low = 0, high = o->n;
@@ -83,7 +83,7 @@ static int find(const struct objects *o, const char *owner, const char *name)
     return i < o->n && compare(o->at[i].enrolled, owner, name) == 0 ? i : -1;
 }
 
-/* There is room, and no object of that name. */
+/* Inserts an object. There is room, and no object of that name. */
 static void insert(struct objects *o, struct enrolled *e, enum stage stage)
 {
     int i = seek(o, e->owner, e->object.name);
@@ -98,7 +98,7 @@ static void take_out(struct objects *o, int i)
     memmove(&o->at[i], &o->at[i + 1], (size_t)(o->n - i) * sizeof *o->at);
 }
 
-/* ------------------------------------------------------------------------- at the start */
+/* called at the start */
 
 bool objects_choose_path(const struct config *config, char path[OBJECTS_PATH_CAP])
 {
@@ -118,7 +118,7 @@ int objects_check(const struct config *config, struct err *err)
 {
     char path[OBJECTS_PATH_CAP];
 
-    /* The journal's folder is made at the start, and its own check speaks of it. */
+    /* The journal's folder is made at the start, which has its own check. */
     if (!objects_choose_path(config, path) || !config->objects.path[0])
         return 0;
     return folder_check(path, err);
@@ -130,7 +130,7 @@ static bool ends_with(const char *text, const char *end)
     return n >= m && strcmp(text + n - m, end) == 0;
 }
 
-/* Is the object that a file holds the one that its name promises, and may it be let in? */
+/* Has the object of a file the name of the file, and may it be loaded? */
 static int judge(const struct objects *o, const struct enrolled *e, const char *file,
                  struct err *err)
 {
@@ -147,7 +147,7 @@ static int judge(const struct objects *o, const struct enrolled *e, const char *
     return 0;
 }
 
-/* A file that does not hold what it should is set aside; one that cannot be read stays. */
+/* Loads a file. A wrong one is set aside; one that cannot be read stays. */
 static int load(struct objects *o, const char *file, struct err *err)
 {
     struct enrolled *e = calloc(1, sizeof *e);
@@ -240,7 +240,7 @@ void objects_close(struct objects **out)
 
 /* ------------------------------------------------------------------------- in and out */
 
-/* Under the lock: may it come? */
+/* Under the lock: may the object be added? */
 static int admit(const struct objects *o, const struct enrolled *e, struct err *err)
 {
     int own = 0;

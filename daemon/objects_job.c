@@ -8,8 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FAR_M 100.0f /* a camera is no farther from its object */
-#define SAME_M 0.05f /* an object that two views of a mesh show is one, if nearer than this */
+#define FAR_M 100.0f /* metres: the largest distance of a camera from its object */
+#define SAME_M \
+    0.05f /* metres: two views of a mesh show one object if they place it nearer than this */
 
 struct tensor_params objects_job_params(void)
 {
@@ -25,7 +26,7 @@ static int stopped(objects_job_stop *stop, struct err *err)
 
 /* ------------------------------------------------------------------------- pictures */
 
-/* Metres of a picture [h][w]; free() it. */
+/* Returns the depth of a picture [h][w] in metres; the caller calls free(). */
 static int decode(float **out, int *w, int *h, const struct api_depth_picture *p, struct err *err)
 {
     uint16_t *mm = NULL;
@@ -63,7 +64,7 @@ static int read_mesh(struct mesh *m, struct object_mesh *view, const struct api_
     return rc;
 }
 
-/* Says where in the request an error lies, unless it does not lie there. */
+/* Says where in the request an error lies, unless it lies outside the request. */
 static int lies_at(int rc, struct err *err, const char *where, int i)
 {
     if ((rc == ERR_INPUT || rc == ERR_LIMIT || rc == ERR_UNSUPPORTED) && err) {
@@ -150,7 +151,7 @@ int objects_job_enrol_cloud(struct object *o, const struct object_point *point, 
 
 /* ------------------------------------------------------------------------- search */
 
-/* What is found so far, in the frame of the picture or the mesh. */
+/* The objects found so far, in the frame of the picture or the mesh. */
 struct search {
     const struct library *library;
     objects_job_stop *stop;
@@ -163,7 +164,8 @@ static float worth(const struct hypothesis *h)
     return h->score * (float)h->points;
 }
 
-/* One that is there already, as other views of a mesh show it, is kept as the better of the two. */
+/* Adds an object to the list. Two views of a mesh may show the same object: the better pose is
+ * kept. */
 static void note(struct search *s, const struct hypothesis *h)
 {
     int i = 0;
@@ -177,7 +179,7 @@ static void note(struct search *s, const struct hypothesis *h)
     s->found[i] = *h;
 }
 
-/* In: T_fc takes the camera to the frame of what is found. */
+/* In: T_fc takes the camera to the frame of the list. */
 static int search_picture(struct search *s, struct recogniser *r, const float *depth,
                           struct intrinsics K, const struct rigid *T_fc, struct err *err)
 {

@@ -12,8 +12,8 @@
 #include <time.h>
 
 #define PERIOD_US 5000000u
-#define LOOK_US 100000u /* how soon a signal is seen */
-#define ASK_PERIODS 6   /* what is asked for: this many periods from now */
+#define LOOK_US 100000u /* how soon a signal is noticed */
+#define ASK_PERIODS 6   /* periods that are asked for at a time */
 
 struct start_watch {
     struct start_watch_config config;
@@ -26,8 +26,8 @@ struct start_watch {
     bool stop;
 };
 
-/* Has the process done anything since the last question? Timers that tick cost far less than the
- * hundredth part of a processor; a computing thread costs one, and one that reads moves blocks. */
+/* Has the process done anything since the last check? Timers cost far less than a hundredth of a
+ * processor; a computing thread costs one, and a reading one moves blocks. */
 static bool busy(struct start_watch *p, uint64_t since_us)
 {
     struct rusage u;

@@ -14,20 +14,22 @@
 
 #include <stdint.h>
 
-#define START_WATCH_LIMIT_US (30 * 60 * 1000000ull) /* in all: more is no start */
+#define START_WATCH_LIMIT_US \
+    (30 * 60 * 1000000ull) /* microseconds: a start that takes longer is stuck */
 
 struct start_watch;
 
 struct start_watch_config {
-    uint64_t period_us;      /* 0 = five seconds */
-    void (*on_signal)(void); /* SIGTERM or SIGINT is pending for the process, which has them
-                                 blocked; NULL = not looked for */
+    uint64_t period_us; /* 0 = five seconds */
+    /* called when SIGTERM or SIGINT is pending, which the process has blocked; NULL = not
+     * checked */
+    void (*on_signal)(void);
 };
 
 /* Returns 0; ERR_MEMORY; ERR_IO: no thread. */
 MUST_CHECK int start_watch_begin(struct start_watch **watch,
                                  const struct start_watch_config *config, struct err *err);
-/* When it returns nothing is asked for any more. NULL is fine. */
+/* No extension is asked for after it returns. Takes NULL. */
 void start_watch_end(struct start_watch **watch);
 
 #endif

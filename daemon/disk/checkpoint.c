@@ -11,11 +11,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#define IDLE_US 1000000 /* between two signs of life of a thread that waits */
+#define IDLE_US 1000000 /* time between two signs of life of a waiting thread */
 
 /* ------------------------------------------------------------------------- the thread */
 
-/* Scratch for the largest section. */
+/* Reserves a buffer for the largest section. */
 static int scratch_grow(struct checkpoint *c)
 {
     struct section s;
@@ -46,7 +46,7 @@ static int draft_write(struct checkpoint *c, uint64_t *older)
     return rc;
 }
 
-/* Waits for a commit; false at the end. */
+/* Waits for a commit; returns false at the end. */
 static bool commit_wait(struct checkpoint *c)
 {
     bool committed;

@@ -33,7 +33,7 @@
 #define CHECKPOINT_PLAIN_MAX (1ull << 32) /* bytes of all sections of a file */
 #define CHECKPOINT_SECTIONS_MAX 64
 
-/* What begin() hands out: the caller puts its sections into the row and sets len. */
+/* checkpoint_begin() hands this out: the caller fills the row and sets len. */
 struct checkpoint_draft {
     uint8_t *row;
     size_t cap, len;
@@ -41,7 +41,7 @@ struct checkpoint_draft {
 
 struct checkpoint;
 
-/* In: sessions, the folder of all sessions, open; reads: what this build can read of a section. */
+/* In: sessions, the open folder of all sessions; reads: the sections that this build reads. */
 MUST_CHECK int checkpoint_start(struct checkpoint **c, int sessions, section_reads_fn *reads,
                                 const void *reads_ctx, struct err *err);
 
@@ -71,21 +71,21 @@ void checkpoint_commit(struct checkpoint *c, const char *id, uint64_t number, ui
                        checkpoint_done_fn *done, void *ctx);
 void checkpoint_abandon(struct checkpoint *c);
 
-/* Ends the thread, after what was committed is written. */
+/* Ends the thread, after committed drafts are written. */
 void checkpoint_stop(struct checkpoint *c);
 void checkpoint_close(struct checkpoint **c);
-/* When the thread last showed that it makes progress. A disk that does not answer stops it. */
+/* Time of the thread's last sign of life. A disk that does not answer stops it. */
 uint64_t checkpoint_alive_us(const struct checkpoint *c);
 
 /* ------------------------------------------------------------------------- recovery */
 
 struct checkpoint_state {
     uint64_t number;
-    uint8_t *row; /* its sections, those that are passed over left out */
+    uint8_t *row; /* its sections without those that are passed over */
     size_t len;
-    int skipped;      /* newer ones that were damaged */
-    uint64_t foreign; /* the newest one that is newer and another build's; 0 = there is none */
-    char why[160];    /* which build's, and what of it this one does not read */
+    int skipped;      /* newer damaged checkpoints */
+    uint64_t foreign; /* number of the newest later one of another build; 0 = there is none */
+    char why[160];    /* that build, and what this one does not read of it */
 };
 
 /*

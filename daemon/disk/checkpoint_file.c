@@ -74,7 +74,7 @@ static int file_remove(const struct checkpoint_folder *f, const char *name, uint
         close(fd);
     if (rc == ERR_UNSUPPORTED)
         return checkpoint_file_set_aside(f->fd, number);
-    if (rc == ERR_IO) /* it may be another build's */
+    if (rc == ERR_IO) /* the file may be another build's */
         return rc;
     return unlinkat(f->fd, name, 0) ? ERR_IO : 0;
 }
@@ -114,7 +114,7 @@ int checkpoint_file_open(const struct checkpoint_folder *f, uint64_t number,
 
     folder_name(name, number, SUFFIX);
     *fd = folder_open_file(f->fd, name, &size);
-    if (*fd < 0) /* a link, and what is no file, is no checkpoint */
+    if (*fd < 0) /* links and other files are no checkpoints */
         return err_set(err, errno == ELOOP || errno == EINVAL ? ERR_INPUT : ERR_IO, "%s: %s", name,
                        strerror(errno));
     len = size < sizeof head ? (size_t)size : sizeof head;
@@ -148,7 +148,7 @@ static int bytes_write(int fd, const uint8_t *data, size_t len, uint64_t at, ato
     return 0;
 }
 
-/* One body, packed, from *at on. */
+/* Packs one body and writes it from *at on. */
 static int section_write(int fd, uint64_t *at, struct checkpoint_entry *e, struct checkpoint *c,
                          struct err *err)
 {
@@ -166,7 +166,7 @@ static int section_write(int fd, uint64_t *at, struct checkpoint_entry *e, struc
     return 0;
 }
 
-/* The bodies, then the head in front of them. */
+/* Writes the bodies, then the head in front of them. */
 static int sections_write(int fd, struct checkpoint_head *h, struct checkpoint *c, struct err *err)
 {
     uint8_t head[CHECKPOINT_HEAD_MAX];
@@ -233,7 +233,7 @@ int checkpoint_file_write(const struct checkpoint_folder *f, struct checkpoint *
     return rc;
 }
 
-/* ------------------------------------------------------------------------- the older one */
+/* the older one */
 
 /* Do the bodies have their checksums? 1, 0; -1: they cannot be read now. */
 static int bodies_whole(int fd, const struct checkpoint_head *h, uint8_t *scratch, size_t cap)
@@ -258,7 +258,7 @@ static int bodies_whole(int fd, const struct checkpoint_head *h, uint8_t *scratc
     return 1;
 }
 
-/* What is known of a file. `cap` of the scratch is 0: its bodies are not read. */
+/* Checks a file. With a buffer of `cap` 0 its bodies are not read. */
 enum file_kind { FILE_DAMAGED, FILE_WHOLE, FILE_FOREIGN, FILE_UNREADABLE };
 
 static enum file_kind file_kind(const struct checkpoint_folder *f, uint64_t number,
@@ -285,7 +285,7 @@ uint64_t checkpoint_file_prune(const struct checkpoint_folder *f, struct checkpo
         folder_name(name, number, SUFFIX);
         if (kind == FILE_FOREIGN)
             continue;
-        if (kind == FILE_UNREADABLE) /* it may be whole */
+        if (kind == FILE_UNREADABLE) /* the file may be whole */
             break;
         if (kind == FILE_WHOLE && !kept)
             kept = number;

@@ -7,11 +7,11 @@
 #include <string.h>
 
 #define VERSION 2u
-#define RATIO_MAX 40000 /* plain bytes of a packed one: zstd has 128 KiB in 4 bytes at most */
+#define RATIO_MAX 40000 /* most plain bytes of a packed one: zstd has 128 KiB in 4 bytes at most */
 
 _Static_assert(sizeof(RECOND_VERSION) <= CHECKPOINT_WRITER_CAP, "it is written into a file's head");
 
-/* Text and the zeros behind it. */
+/* Puts a text and pads it with zeros. */
 static void head_put_text(struct bytes_writer *w, const char *text, size_t cap)
 {
     memset(w->data + w->at, 0, cap);
@@ -25,7 +25,8 @@ void checkpoint_head_put(uint8_t *out, const char *id, const struct checkpoint_h
 
     bytes_put_u32(&w, CHECKPOINT_MAGIC);
     bytes_put_u32(&w, VERSION);
-    head_put_text(&w, id, CHECKPOINT_ID_CAP); /* it is shorter: checkpoint_file_folder() */
+    /* checkpoint_file_folder() has checked that it is shorter */
+    head_put_text(&w, id, CHECKPOINT_ID_CAP);
     bytes_put_u64(&w, h->number);
     head_put_text(&w, RECOND_VERSION, CHECKPOINT_WRITER_CAP);
     bytes_put_u32(&w, (uint32_t)h->n);
@@ -42,7 +43,7 @@ void checkpoint_head_put(uint8_t *out, const char *id, const struct checkpoint_h
     bytes_put_u32(&w, crc32c(0, out + CHECKPOINT_PREFIX_BYTES, w.at - CHECKPOINT_PREFIX_BYTES));
 }
 
-/* The prefix, whose place and sum every version keeps. */
+/* Parses the prefix, whose place and sum every version keeps. */
 static int head_get_prefix(struct checkpoint_head *h, char writer[CHECKPOINT_WRITER_CAP],
                            const uint8_t *in, size_t len, const char *id, struct err *err)
 {
@@ -95,7 +96,7 @@ static int head_get_table(struct checkpoint_head *h, const uint8_t *in, size_t l
     return 0;
 }
 
-/* The bodies are within the limits and fill the file. */
+/* Are the bodies within the limits, and do they fill the file? */
 static int head_check_sizes(const struct checkpoint_head *h, uint64_t size, struct err *err)
 {
     uint64_t plain = 0, left;

@@ -9,7 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The body of an entry that stands at *at: read, checked, and unpacked at the end of the row. */
+/* Reads the body of an entry that stands at *at, checks it, and unpacks it to the end of the
+ * row. */
 static int entry_load(struct checkpoint_state *out, size_t cap, const struct checkpoint_entry *e,
                       int fd, uint64_t *at, uint8_t *packed, struct codec *codec, struct err *err)
 {
@@ -59,7 +60,7 @@ static int state_load(struct checkpoint_state *out, const struct checkpoint_fold
     return rc;
 }
 
-/* The newest one below `limit` that can be loaded; what is passed over on the way is told. */
+/* Loads the newest one below `limit` that can be loaded; newer ones that cannot are reported. */
 static int state_load_newest(struct checkpoint_state *out, const struct checkpoint_folder *f,
                              uint64_t limit, struct codec *codec, struct err *err)
 {

@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #define LOOK_EVERY_US 500000
-#define LOW_WATER_BELOW 1 /* per cent below the high-water mark where frames are let in again */
+#define LOW_WATER_BELOW 1 /* per cent: frames are admitted again so far below the high-water mark */
 
-/* How full are the file system and our share of it? */
+/* Measures how full the file system and our share of it are. */
 static void disk_look(struct journal *j)
 {
     uint64_t ours = atomic_load(&j->counts.used_bytes), taken, room, percent;
@@ -39,7 +39,7 @@ static void disk_look(struct journal *j)
                (unsigned long long)percent);
 }
 
-/* The first thread that comes here after LOOK_EVERY_US does it for all. */
+/* The first thread that comes here after LOOK_EVERY_US measures for all. */
 static void disk_look_in_time(struct journal *j, uint64_t now)
 {
     unsigned long long due = atomic_load(&j->next_look_us);
@@ -68,7 +68,7 @@ static void config_complete(struct journal_config *c)
         c->threads = 4;
     if (c->threads > JOURNAL_THREADS_MAX)
         c->threads = JOURNAL_THREADS_MAX;
-    c->path = NULL; /* the caller's; journal.path is ours */
+    c->path = NULL; /* the caller owns this one; journal.path is a copy */
 }
 
 int journal_open(struct journal **out, const struct journal_config *config, struct err *err)
@@ -101,7 +101,7 @@ void journal_stop(struct journal *j)
     turn_pool_stop(&j->pool);
     while ((e = turn_drop(j->pool.turns)))
         journal_log_unref((struct journal_log *)(void *)e);
-    /* what was announced until now is in the logs; a later append sees `stopped` */
+    /* entries announced before are in the logs; a later append sees `stopped` */
     atomic_store(&j->stopped, true);
     for (struct journal_log *log = j->logs; log; log = log->next_log)
         while (journal_log_serve(log, &j->groups[0]))

@@ -18,7 +18,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The form of all files of a session. 1 had frames without parts, 2 frames without sources. */
+/* The format of all files of a session. Format 1 had frames without parts, 2 frames without
+ * sources. */
 #define VERSION 3
 #define TEXT_MAX 65536
 #define NAME_BYTES (API_ID_CAP + 16)
@@ -42,11 +43,11 @@ static bool unhex(uint8_t *out, const char *in, int n)
 
 /* ------------------------------------------------------------------------- out */
 
-/* The text's last member is its own checksum: CRC-32C of what stands before it. */
+/* The text's last member is its own checksum: CRC-32C of all before it. */
 #define SUM ",\"crc32c\":\"%08x\"}"
 #define SUM_BYTES 21
 
-/* In: the object, len bytes; 0 = it did not fit. Returns the new length, 0 likewise. */
+/* In: the object, len bytes; 0 = it did not fit. Returns the new length, or 0. */
 static size_t sum_append(char *buf, size_t cap, size_t len)
 {
     if (len == 0 || len + SUM_BYTES >= cap)
@@ -152,7 +153,7 @@ void store_manifest_remove(int sessions, const char *id)
 
 /* ------------------------------------------------------------------------- in */
 
-/* Manifests of earlier versions lack some options. They get the values that held then. */
+/* Manifests of earlier versions lack some options, which get the values of that time. */
 static void manifest_get_options(const struct json_at *root, struct session_options *o)
 {
     struct json_at at;
@@ -163,7 +164,7 @@ static void manifest_get_options(const struct json_at *root, struct session_opti
     o->journal = SESSION_JOURNAL_SYNC;
     o->mode = SESSION_LIVE;
     o->fusion = SESSION_FUSION_PAPER;
-    o->submap_m = 4; /* what is the default since the option is there */
+    o->submap_m = 4; /* the default since the option exists */
     o->decode_scale = 1;
     o->views = SESSION_VIEWS_OFF;
     o->consistency = SESSION_CONSISTENCY_PAPER;
@@ -187,7 +188,7 @@ static void manifest_get_tokens(const struct json *root, struct store_manifest *
     }
 }
 
-/* Manifests of earlier builds have none. */
+/* Manifests of earlier builds lack these. */
 static void manifest_get_places(const struct json *root, struct store_manifest *m,
                                 struct json_issues *issues)
 {

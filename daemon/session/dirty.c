@@ -14,7 +14,7 @@ void dirty_free(struct dirty *d)
     free(d->next);
 }
 
-/* Room for the block; the arrays grow with the cloud, by halves. */
+/* Reserves room for the block; the arrays grow with the cloud, by halves. */
 static bool reserve(struct dirty *d, uint32_t block)
 {
     uint32_t cap = block + block / 2 + 256;

@@ -33,7 +33,7 @@ bool jump_note(struct jump *j, const struct rigid *T_wc, uint64_t t_ns)
     j->last = *T_wc;
     j->t_ns = t_ns;
     j->way = jumped ? 0 : j->way + sqrtf(step2);
-    if (jumped) /* how fast it goes there is not known */
+    if (jumped) /* its new speed is not known */
         j->moving = false;
     return jumped;
 }

@@ -9,15 +9,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define VOXEL_CONFIDENCE 1 /* of points of which no count is kept */
-#define EXPECT_AHEAD 16    /* changes; slots lie anywhere, each is two misses of the cache */
+#define VOXEL_CONFIDENCE 1 /* confidence of points without a count */
+#define EXPECT_AHEAD \
+    16 /* changes read ahead: slots lie anywhere, and each costs two cache misses */
 
 struct mirror {
     struct lock lock;
     struct cloud *cloud;
-    atomic_bool commits;           /* the lock is held, or waited for, by a commit */
-    struct lock summary_lock;      /* taken under the other one */
-    struct mirror_summary summary; /* what the cloud was after the last commit */
+    atomic_bool commits;           /* a commit has the lock, or waits for it */
+    struct lock summary_lock;      /* taken under the other lock */
+    struct mirror_summary summary; /* summary of the cloud after the last commit */
 };
 
 /* Under the lock. */
@@ -125,7 +126,7 @@ void mirror_move_points(struct mirror *m, const struct mirror_point *points, uin
     end_commit(m, out);
 }
 
-/* The centre of a voxel in steps of the cloud. */
+/* Returns the centre of a voxel in steps of the cloud. */
 static void voxel_place(const struct gpu_volume *v, uint32_t voxel, int32_t p_q[3])
 {
     uint32_t column = voxel / (uint32_t)v->n[2];
@@ -141,7 +142,7 @@ static void voxel_place(const struct gpu_volume *v, uint32_t voxel, int32_t p_q[
     }
 }
 
-/* The changes of one kind. */
+/* Applies the changes of one kind. */
 static void stage_voxels(struct cloud *cloud, const struct gpu_volume *v,
                          const struct gpu_voxel_change *changes, uint32_t n, uint8_t kind,
                          struct mirror_commit *out)
@@ -224,7 +225,8 @@ static int copy_patch(struct mirror_copy *copy, const struct cloud_patch *p, str
     return 0;
 }
 
-/* A patch where the history reaches back and it is lighter: 4 bytes an index, 10 a key. */
+/* Sends a patch where the history reaches back and a patch is smaller: 4 bytes an index, 10 a
+ * key. */
 static int copy_block(struct mirror *m, uint32_t index, const struct cloud_block *b, uint64_t held,
                       struct mirror_copy *copy, struct err *err)
 {
@@ -256,7 +258,7 @@ int mirror_read(struct mirror *m, uint32_t index, uint64_t held, struct mirror_c
     if (!lock_try(&m->lock)) {
         if (atomic_load(&m->commits))
             return err_set(err, ERR_BUSY, "the cloud is being changed");
-        lock_take(&m->lock); /* its owner copies as well, which is short */
+        lock_take(&m->lock); /* the copy is short */
     }
     if (index >= cloud_blocks(m->cloud))
         goto out;
@@ -305,7 +307,7 @@ int mirror_snapshot(struct mirror *m, struct mirror_snapshot *s, struct err *err
     uint64_t points, blocks;
     bool fits;
 
-    do { /* memory is found outside the lock; the cloud may have grown meanwhile */
+    do { /* memory is allocated outside the lock; the cloud may have grown meanwhile */
         memset(s, 0, sizeof(*s));
         mirror_summary(m, &size);
         points = size.points + size.points / 8 + 1024;

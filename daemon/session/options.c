@@ -31,9 +31,8 @@ static int check_journal(const struct session_options *o, bool has_journal, stru
     return 0;
 }
 
-/* Many views need a map whose points any view finds. Where poses are learned they are there for
- * those that ask: most clouds gain by them, one of a path that drifts loses (docs/PERFORMANCE.md).
- */
+/* Many views need a map whose points any view finds. Learned poses have them on request only: most
+ * clouds gain by them, one of a path that drifts loses (docs/PERFORMANCE.md). */
 static int choose_views(struct session_options *o, enum session_views asked, struct err *err)
 {
     bool may = o->fusion == SESSION_FUSION_CELLS && o->depth_source == SESSION_DEPTH_SOURCE_NETWORK;
@@ -123,9 +122,9 @@ int options_resolve(struct session_options *o, const struct gpu_line *line,
         o->upright == SESSION_UPRIGHT_DEFAULT)
         o->upright = SESSION_UPRIGHT_GRAVITY;
     session_options_fill(o, &config->session.options);
-    if (o->journal == SESSION_JOURNAL_DEFAULT) /* a kind that keeps nothing has no such option */
+    if (o->journal == SESSION_JOURNAL_DEFAULT) /* kinds without a map have no such option */
         o->journal = SESSION_JOURNAL_OFF;
-    if (o->kind == SESSION_PANORAMA) { /* what other kinds have options for */
+    if (o->kind == SESSION_PANORAMA) { /* options of other kinds */
         o->pose_source = SESSION_POSE_DEVICE;
         o->step_m = o->voxel_m / MIRROR_VOXEL_STEPS;
     }

@@ -34,7 +34,7 @@ int region_box(struct region_box *box, const struct api_region *wanted, enum ses
     return 0;
 }
 
-/* What is found, and what is not in the world at all. */
+/* Points found so far, and points of unplaced submaps. */
 struct taking {
     struct object_point *point;
     size_t n, cap;
@@ -47,7 +47,7 @@ static bool inside(const struct region_box *box, struct vec3 p, float slack)
            fabsf(p.z) <= box->half[2] + slack;
 }
 
-/* May points of this block lie in the box? T_bs: of the block's submap to the box. */
+/* May points of this block lie in the box? T_bs takes the block's submap to the box. */
 static bool may_meet(const struct region_box *box, const struct rigid *T_bs, float step_m,
                      const struct cloud_name *name)
 {

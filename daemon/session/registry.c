@@ -16,7 +16,7 @@ struct registry_node {
 struct registry {
     struct lock lock;
     int n;
-    struct registry_node *first, *last; /* in order of rank */
+    struct registry_node *first, *last; /* by rank */
     struct registry_node *buckets[BUCKETS];
 };
 
@@ -50,7 +50,7 @@ static struct registry_node **bucket(struct registry *r, const char *id)
     return &r->buckets[hash % BUCKETS];
 }
 
-/* Creations may overtake each other by a few places. */
+/* Sessions that are made at once may arrive out of order by a few places. */
 static void insert(struct registry *r, struct registry_node *node)
 {
     struct registry_node **b = bucket(r, session_id(node->session)), *before = r->last;

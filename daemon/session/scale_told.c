@@ -28,7 +28,7 @@ void scale_told_note(struct scale_told *t, const struct gpu_result *r)
     t->n++;
 }
 
-/* The lower of the two in the middle of an even number. */
+/* Returns the median, the lower one of an even number. */
 static float middle(const float *values, uint32_t n)
 {
     float sorted[SCALE_TOLD_FRAMES];

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-/* 26 characters of base32: 130 random bits, so that an id cannot be guessed; and an epoch. */
+/* Makes an id, 26 characters of base32 (130 random bits), that cannot be guessed, and an epoch. */
 static int make_id(char id[API_ID_CAP], uint32_t *epoch, struct err *err)
 {
     static const char digits[] = "abcdefghijklmnopqrstuvwxyz234567";

@@ -1,4 +1,4 @@
-/* A session's clients come and go. */
+/* Clients of a session: adding, starting, removing. */
 #include "daemon/session/session_clients.h"
 
 #include "daemon/clock.h"
@@ -20,7 +20,7 @@ static int is_back(const struct session *s, struct err *err)
                : 0;
 }
 
-/* Under the lock. It is told of all submaps and tracked objects that are there; of later ones as
+/* Under the lock: queues all submaps and tracked objects for a new client, which gets later ones as
  * they come. */
 static void add_client(struct session *s, struct session_client *c)
 {
@@ -64,7 +64,7 @@ void session_detach(struct session *s, struct session_client *c)
     lock_give(&s->lock);
 }
 
-/* Under the lock: the client that sent frames of this source so far has to go. */
+/* Under the lock: ends the client that sent frames of this source so far. */
 static void replace_ingest(struct session *s, const struct session_client *by,
                            struct session_wakes *w)
 {
@@ -97,7 +97,7 @@ bool session_asked_for(const struct session *s)
     return atomic_load(&s->asked_for);
 }
 
-/* Under the lock. */
+/* Called under the lock. */
 static int start_feeding(struct session *s, struct session_client *c, const char *source,
                          struct api_source *at, struct session_wakes *w, struct err *err)
 {

@@ -1,4 +1,4 @@
-/* A session that rests on the disk, or comes back after a restart. */
+/* A session that is suspended, or recovered after a restart. */
 #include "daemon/session/session_restart.h"
 
 #include "daemon/clock.h"

@@ -1,12 +1,12 @@
-/* A session's sources: what of sources.h needs the session's lock. */
+/* The functions of sources.h that need the session's lock. */
 #include "daemon/session/session_sources.h"
 
 #include "daemon/session/session_internal.h"
 
 #include <stdio.h>
 
-/* Under the lock: does the frame go on where the source's last one was? One that is told of another
- * world begins anew. Worlds begin with jumps where ties can bring them together again. */
+/* Under the lock: does the frame continue its source's last one? A source that changes to another
+ * submap begins anew. Submaps begin at jumps where ties can join them again. */
 static enum sources_step step_of(struct session *s, int source, const struct frame *f)
 {
     const struct session_options *o = &s->setup.options;
@@ -24,8 +24,8 @@ static enum sources_step step_of(struct session *s, int source, const struct fra
     return ties && jump_cut(&j->now, o->submap_m) ? SOURCES_CUT : SOURCES_ON;
 }
 
-/* Under the lock: the frame was not taken after all. What its pose said is forgotten, unless a
- * later one was taken meanwhile. */
+/* Under the lock: the frame was not taken. Its pose is forgotten, unless a later frame was taken
+ * meanwhile. */
 static void forget_jump(struct session_jump *j, uint64_t seq)
 {
     if (j->seq == seq)

@@ -1,4 +1,4 @@
-/* A session's submaps: which worlds they are, and where they lie. */
+/* A session's submaps: their sources and their places. */
 #include "daemon/session/session_submaps.h"
 
 #include "daemon/session/session_internal.h"
@@ -42,7 +42,7 @@ void session_place_end(struct session *s, uint32_t submap, const float pose[7], 
         places_copy(now, next, submap);
         session_tell_place(s, submap, &w);
     } else if (memcmp(next->pose[submap], pose, sizeof(next->pose[submap])) == 0) {
-        places_copy(next, now, submap); /* unless another caller's place is on its way */
+        places_copy(next, now, submap); /* unless another caller's place is being written */
     }
     lock_give(&s->lock);
     session_wake(s, &w);

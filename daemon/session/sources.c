@@ -9,11 +9,11 @@
 #include <string.h>
 
 /* Frames of a source between sources_take() and their end: those in the queue, and one for each
- * connection of it that is pushing. */
+ * connection that is pushing. */
 #define UNDER_WAY (QUEUE_FRAMES_MAX + 16)
 
 #define NAME_BYTES 32
-#define HEAD_BYTES 8     /* sources u32, worlds u32 */
+#define HEAD_BYTES 8     /* sources u32, submaps u32 */
 #define SOURCE_BYTES 52u /* name, last_seq u64, any and breaks u32, world_epoch u32, verdicts u32 */
 #define VERDICT_BYTES 64u
 #define WORLD_BYTES 8u /* source u32, world_epoch u32 */
@@ -25,7 +25,7 @@
 #define PLACED 2u
 #define LOST 4u
 
-/* What a frame was told. */
+/* A frame's verdict. */
 struct verdict {
     uint64_t revision, t_capture_ns;
     uint32_t submap;
@@ -35,17 +35,19 @@ struct verdict {
 };
 
 struct source {
-    char name[CONTROL_SOURCE_CAP]; /* "" = this place is free */
+    char name[CONTROL_SOURCE_CAP]; /* "" = free */
     bool any;                      /* a frame was taken */
-    uint64_t last_seq;             /* 0 = none was used or dropped, or frame 0 was */
+    /* highest used or dropped number; 0 = there is none, or frame 0 */
+    uint64_t last_seq;
     bool any_seq;
-    uint32_t world_epoch; /* of the frame that was taken last */
+    uint32_t world_epoch; /* epoch of the last taken frame */
     uint32_t breaks;      /* how often its tracking was lost or broke; below BREAKS_END */
-    int begun;            /* worlds there were with the one that its last frame began; 0 = none */
-    uint64_t begun_by;    /* seq of that frame */
+    /* number of submaps behind the one that its last frame began; 0 = it began none */
+    int begun;
+    uint64_t begun_by; /* seq of that frame */
     uint64_t under_way[UNDER_WAY];
     int n_under_way;
-    uint64_t highest; /* seq that has a verdict */
+    uint64_t highest; /* highest seq with a verdict */
     uint32_t n_verdicts;
     uint64_t *seqs; /* rings [SOURCES_VERDICTS]: n_verdicts % SOURCES_VERDICTS comes next */
     struct verdict *verdicts;
@@ -55,9 +57,9 @@ struct sources {
     struct source list[API_SOURCES_MAX];
     int n_worlds, most_worlds;
     struct {
-        int source; /* -1: not heard of yet */
+        int source; /* -1: unseen */
         uint32_t epoch;
-        bool cut; /* not kept in checkpoints: its frames' records say so */
+        bool cut; /* not in checkpoints: the records of its frames have it */
     } worlds[GPU_SUBMAPS_MAX];
 };
 
@@ -165,7 +167,7 @@ bool sources_has_world(const struct sources *s, uint32_t submap)
     return (int64_t)submap < s->n_worlds && s->worlds[submap].source >= 0;
 }
 
-/* The newest submap before `end` of a world, -1: there is none. */
+/* Returns the newest submap below `end` of an epoch; -1: there is none. */
 static int newest(const struct sources *s, int source, uint32_t epoch, int end)
 {
     int i = end - 1;
@@ -208,7 +210,7 @@ static int find_verdict(const struct source *at, uint64_t seq)
 {
     uint32_t n = at->n_verdicts < SOURCES_VERDICTS ? at->n_verdicts : SOURCES_VERDICTS;
 
-    if (seq > at->highest) /* as those of a client that counts up are */
+    if (seq > at->highest) /* clients that count up come here */
         return -1;
     for (uint32_t i = 0; i < n; i++)
         if (at->seqs[i] == seq)
@@ -244,7 +246,7 @@ bool sources_verdict(const struct sources *s, int source, uint64_t seq, uint64_t
     return true;
 }
 
-/* The submap of a world, -1: there is no room for one more. */
+/* Returns the submap of an epoch; -1: there is no room for one more. */
 static int world_of(struct sources *s, int source, uint32_t epoch, enum sources_step step)
 {
     int i = newest(s, source, epoch, s->n_worlds);
@@ -342,7 +344,7 @@ void sources_end(struct sources *s, int source, uint64_t t_capture_ns,
     struct verdict *v;
 
     if (!at->name[0])
-        return; /* of a journal that names none */
+        return; /* the journal names none */
     leave(at, ack->seq);
     v = place_of(at, ack->seq);
     *v = (struct verdict){.revision = ack->revision,
@@ -411,12 +413,12 @@ static void put_verdict(struct bytes_writer *w, uint64_t seq, const struct verdi
     bytes_put_f32(w, v->quality);
 }
 
-/* The oldest verdict first. */
+/* Packs the verdicts, the oldest first. */
 static void put_source(struct bytes_writer *w, const struct source *at)
 {
     uint32_t n = at->n_verdicts < SOURCES_VERDICTS ? at->n_verdicts : SOURCES_VERDICTS;
 
-    for (int i = 0; i < NAME_BYTES; i++) /* one without frames may have left its place later */
+    for (int i = 0; i < NAME_BYTES; i++) /* a source without frames may have left its place later */
         bytes_put_u8(w, at->any ? (uint8_t)at->name[i] : 0);
     bytes_put_u64(w, at->last_seq);
     bytes_put_u32(w, at->any ? 1u | (at->any_seq ? 2u : 0) | at->breaks << BREAKS_SHIFT : 0);
@@ -442,7 +444,7 @@ int sources_save(const struct sources *s, uint8_t *buf, size_t cap, size_t *len,
     return w.bad ? err_set(err, ERR_LIMIT, "sources do not fit %zu bytes", cap) : 0;
 }
 
-/* Returns false if it is none. */
+/* Returns false if it is not valid. */
 static bool get_verdict(struct bytes_reader *r, struct control_ack *ack, uint64_t *t_capture_ns)
 {
     uint32_t word;

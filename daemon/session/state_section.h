@@ -21,14 +21,14 @@ struct session;
 
 struct state_section {
     uint32_t tag;            /* SECTION_TAG('D', ...) */
-    uint16_t version, flags; /* version: save() writes it, load() reads it and those before it */
-    /* What the next save() writes at most. 0: there is no section this time. */
+    uint16_t version, flags; /* save() writes this version, load() reads it and earlier ones */
+    /* Returns the most bytes that the next save() writes. 0: there is no section this time. */
     size_t (*bytes)(struct session *s);
-    /* Out: *len, 0 = there is nothing to keep. Returns 0; ERR_LIMIT: cap; ERR_MEMORY. */
+    /* Out: *len, 0 = nothing to keep. Returns 0; ERR_LIMIT: cap; ERR_MEMORY. */
     int (*save)(struct session *s, uint8_t *buf, size_t cap, size_t *len, struct err *err);
-    /* Returns 0; ERR_INPUT: not such bytes; ERR_MEMORY. */
+    /* Returns 0; ERR_INPUT: not valid; ERR_MEMORY. */
     int (*load)(struct session *s, const struct section *in, struct err *err);
-    /* May the session be saved now? Where the answer is no, the room kicks the session's device
+    /* May the session be saved now? Where the answer is no, the room wakes the session's device
      * turn when that changes. NULL: always. */
     bool (*settled)(struct session *s);
 };

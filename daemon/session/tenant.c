@@ -7,18 +7,18 @@
 #include <string.h>
 
 struct tenant {
-    struct tenant *next; /* fixed, as the name */
+    struct tenant *next; /* fixed, like the name */
     char name[API_NAME_CAP];
-    struct lock lock; /* of all that follows */
+    struct lock lock; /* guards all that follows */
     struct quota quota;
     int sessions, exports;
-    uint64_t memory_bytes, disk_bytes, adding_bytes; /* adding_bytes: of the sum under way */
+    uint64_t memory_bytes, disk_bytes, adding_bytes; /* adding_bytes: the sum under way */
     uint64_t frames, refused;
-    uint64_t due_us; /* when the next frame would be due at the quota's rate */
+    uint64_t due_us; /* when the next frame is due at the quota's rate */
 };
 
 struct tenants {
-    struct lock lock; /* of the list; tenants are only ever added */
+    struct lock lock; /* guards the list; tenants are only ever added */
     struct tenant *first;
 };
 

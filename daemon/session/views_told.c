@@ -5,7 +5,7 @@
 void views_told_note(struct views_told *t, const struct gpu_views *now)
 {
     t->last = *now;
-    if (now->log_scale == 0) /* nothing was measured in this frame */
+    if (now->log_scale == 0) /* this frame measured nothing */
         return;
     if (!t->has_scale)
         t->log_scale = now->log_scale;

@@ -13,18 +13,18 @@
 #include <string.h>
 #include <time.h>
 
-#define NAP_NS 10000000 /* between two looks at what the disk does */
-#define POINTS 2048     /* of a step */
+#define NAP_NS 10000000 /* between two checks of the disk */
+#define POINTS 2048     /* points of one step */
 #define ROWS 512
-#define DEPTH_REL 0.05f /* how well a point must be at the depth that a keyframe has there */
-#define UNSEEN 1e-6f    /* weight of a keyframe that does not see a point, beside it */
-#define PLACE_MOST 2147483000.0 /* steps: a point that would go farther stays */
-#define EDGE 0.1f               /* of the picture, within which a keyframe's weight grows from 0 */
+#define DEPTH_REL 0.05f /* relative error that a point's depth may have against a keyframe's */
+#define UNSEEN 1e-6f    /* weight of a keyframe that does not see a point */
+#define PLACE_MOST 2147483000.0 /* steps: a point that would move farther stays */
+#define EDGE 0.1f /* share of the picture within which a keyframe's weight grows from 0 */
 
-/* What becomes of a keyframe: C takes its world from where it was to where it is. */
+/* How a keyframe moves: C takes its old world to its new one. */
 struct moved {
-    struct rigid was, is, back, C; /* back: world to the camera that was */
-    int64_t row;                   /* of the trajectory, -1: none */
+    struct rigid was, is, back, C; /* back: world to the old camera */
+    int64_t row;                   /* row of the trajectory, -1: none */
 };
 
 struct bundling {
@@ -33,12 +33,12 @@ struct bundling {
     struct bundle *bundle;
     uint32_t n;
     int step;      /* of steps[] */
-    bool is_moved; /* the keyframes have to be */
+    bool is_moved; /* the keyframes moved */
     bool writing;
     uint64_t revision;
-    uint32_t slot; /* of the cloud, next */
-    uint64_t row;  /* of the trajectory, next */
-    uint32_t k;    /* keyframe whose row is looked for */
+    uint32_t slot; /* next slot of the cloud */
+    uint64_t row;  /* next row of the trajectory */
+    uint32_t k;    /* keyframe whose row is searched for */
     struct moved moved[TIES_KEYFRAMES];
     struct mirror_point points[POINTS];
     struct session_pose rows[ROWS];
@@ -83,7 +83,7 @@ static void nap(void)
     nanosleep(&t, NULL);
 }
 
-/* Each step returns 1: it is done; 0: there is more of it; -1: there is no disk for it. */
+/* Each step returns 1: it is done; 0: it goes on; -1: there is no disk for it. */
 static int save_frames(struct bundling *b)
 {
     if (!session_disk(b->session))
@@ -128,7 +128,7 @@ static struct ties_keyframe *keyframe(const struct bundling *b, uint32_t k)
     return ties_room(b->ties, k);
 }
 
-/* (W13) How much a keyframe has to say of a point. */
+/* (W13) Returns the weight of a keyframe for a point. */
 static float weight(const struct moved *m, const struct describe_keyframe *seen, struct vec3 p)
 {
     struct vec3 c = rigid_apply(&m->back, p);
@@ -149,7 +149,7 @@ static float weight(const struct moved *m, const struct describe_keyframe *seen,
     return w + fminf(in, 1) * off * off;
 }
 
-/* Returns whether it lies elsewhere. */
+/* Moves a point. Returns whether it changed. */
 static bool move_point(struct bundling *b, struct mirror_point *p, float step)
 {
     const struct vec3 at = {(float)p->p_q[0] * step, (float)p->p_q[1] * step,
@@ -193,7 +193,7 @@ static bool move_point(struct bundling *b, struct mirror_point *p, float step)
     return moves;
 }
 
-/* The next points of the cloud. */
+/* Moves the next points of the cloud. */
 static int move_points(struct bundling *b)
 {
     struct session *s = b->session;
@@ -218,7 +218,7 @@ static int move_points(struct bundling *b)
 
 /* ------------------------------------------------------------------------- the path */
 
-/* The next rows of the trajectory; 0 at its end, behind which it is read from its beginning. */
+/* Reads the next rows of the trajectory; returns 0 at its end, after which it begins again. */
 static int next_rows(struct bundling *b)
 {
     int n =
@@ -229,7 +229,7 @@ static int next_rows(struct bundling *b)
     return n;
 }
 
-/* Keyframes are found in the trajectory by their pose, in their order. */
+/* Finds the keyframes' rows in the trajectory by their poses, in order. */
 static int find_rows(struct bundling *b)
 {
     int n = next_rows(b);
@@ -247,7 +247,7 @@ static int find_rows(struct bundling *b)
     return n == 0;
 }
 
-/* A pose between two corrections, `share` of the way from the first to the second. */
+/* Interpolates a pose between two corrections, `share` of the way from the first to the second. */
 static void between(struct rigid *T, const struct moved *a, const struct moved *b, double share)
 {
     struct sim3 A, B, C, by;
@@ -297,7 +297,7 @@ static void move_row(const struct bundling *b, const struct session_pose *pose, 
         between(T, before ? before : after, before ? before : after, 0);
 }
 
-/* The frames of the path; behind them the keyframes themselves. */
+/* Moves the frames of the path, then the keyframes themselves. */
 static int move_rows(struct bundling *b)
 {
     int n = next_rows(b);
@@ -341,7 +341,7 @@ static void end(struct bundling *b, bool is_saved)
            (unsigned)r.n_pairs, (double)r.off_before, (double)r.off_after, (double)r.moved_m);
 }
 
-/* Compares keyframes; once all is computed, what it moves. */
+/* Compares keyframes; at the end computes how they move. */
 static int compare(struct bundling *b)
 {
     struct bundle_result r;

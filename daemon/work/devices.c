@@ -18,7 +18,7 @@ int devices_add(struct devices *d, const char *name, bool needed, struct err *er
     return 0;
 }
 
-/* A device's number: one to three digits. */
+/* Parses a device's number: one to three digits. */
 static bool is_number(const char *word)
 {
     size_t n = strspn(word, "0123456789");

@@ -14,29 +14,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A keyframe is one that moved or turned so far from the world's last one. The first few of a world
- * come sooner: a world has to be tied before it can be seen. */
+/* A keyframe moved or rotated so far from its submap's last one. The first few of a submap come
+ * sooner: a submap has to be tied before it can be shown. */
 #define APART_M 0.1f
 #define APART_RAD 0.12f
 #define SOON 3
 #define SOON_SHARE 0.2f
 /* From each of these numbers of keyframes on they stand twice as far apart, and the last quarter is
- * for worlds that have few. */
+ * for submaps that have few. */
 #define WIDER 128
 #define FEW 24
 #define FOR_FEW (TIES_KEYFRAMES / 4)
-/* What is claimed of a world that began with a jump: that it may lie anywhere near. */
+/* The claimed uncertainty of a submap that began with a jump: it may lie anywhere near. */
 #define JUMP_M 1.0
 #define JUMP_RAD 0.5
-/* And of one that was cut off: what the path through a world errs by, of its length. */
+/* The claimed error of a submap that was cut off: a share of the length of its path. */
 #define CUT_M 0.02
 #define CUT_RAD 0.002
-#define JUDGED_MOST 60 /* moves by which a convention is found, or is not looked for any more */
-/* Clients are told of a world again that moved by more. */
+#define JUDGED_MOST 60 /* moves after which no convention is searched for any more */
+/* Clients are told of a submap that moved by more than this. */
 #define MOVED_M 0.002f
 #define MOVED_RAD 0.001f
 
-/* Are its worlds tied? */
+/* Does the session tie its submaps? */
 static bool has_ties(const struct session_options *o)
 {
     return o->kind == SESSION_MONO && o->ties == SESSION_TIES_ON &&
@@ -50,7 +50,7 @@ static bool keeps_keyframes(const struct session_options *o)
 
 /* ------------------------------------------------------------------------- keyframes */
 
-/* Is its depth that of another camera than the picture is of (lens.h)? */
+/* Does its depth come from another camera than its picture (lens.h)? */
 static bool is_mapped(const struct job *job)
 {
     const struct queue_item *item = job->item;
@@ -60,7 +60,7 @@ static bool is_mapped(const struct job *job)
     return lens_map_make(&item->frame.lens, item->K, item->width, item->height, w, h).mapped != 0;
 }
 
-/* The frame's pose or, where it is not known yet, the one before it. */
+/* Returns the frame's pose or, where it is not known yet, the one before it. */
 static const struct rigid *pose_of(struct rigid *room, const struct job *job)
 {
     struct session_pose last;
@@ -96,7 +96,7 @@ bool loop_closure_wants(struct job *job)
            pose_angle(T, &w->last) > fminf(far, 4) * APART_RAD;
 }
 
-/* Room for a keyframe's grey picture and depth. */
+/* Reserves a keyframe's grey picture and depth. */
 static bool make_room(struct loop_closure_waiting *w, size_t pixels)
 {
     if (!w->grey)
@@ -136,8 +136,8 @@ void loop_closure_keep(struct job *job)
 
 /* ------------------------------------------------------------------------- ties */
 
-/* A world that begins with a jump or a cut lies where its poses have it: near that which it jumped
- * from, or as its path goes on. */
+/* Claims a place for a submap that begins with a jump or a cut, by its poses: near the submap that
+ * it jumped from, or as its path continues. */
 static bool claim(struct loop_closure *p, const struct loop_closure_waiting *k)
 {
     int64_t parent = p->worlds[k->world].claimed ? -1 : session_world_before(p->session, k->world);
@@ -164,7 +164,7 @@ static bool moved(const struct api_submap *at, const struct rigid *T)
     return pose_angle(&was, T) > MOVED_RAD || pose_distance2(&was, T) > MOVED_M * MOVED_M;
 }
 
-/* Worlds that lie elsewhere now, or somewhere at last. */
+/* Sets the submaps that moved or were placed. */
 static void place_all(struct loop_closure *p, int n)
 {
     struct places places = {.told = {false}};
@@ -198,7 +198,7 @@ static void place_all(struct loop_closure *p, int n)
         session_tell_places(p->session, &places);
 }
 
-/* p->places and p->list: where worlds lie so far; those that ties placed are fixed if all_fixed.
+/* Fills p->places and p->list with the places so far; places by ties are fixed if all_fixed.
  * Returns how many there are. */
 static int find_places(struct loop_closure *p, bool all_fixed)
 {
@@ -232,7 +232,7 @@ static void solve(struct loop_closure *p)
         place_all(p, n);
 }
 
-/* The world that began the chain of jumps and cuts that this one is of. */
+/* Returns the first submap of this one's chain of jumps and cuts. */
 static uint32_t root_of(struct session *s, uint32_t world)
 {
     int before;
@@ -242,8 +242,8 @@ static uint32_t root_of(struct session *s, uint32_t world)
     return world;
 }
 
-/* Do poses say how the camera moved since the keyframe that was judged last? Poses that seem to
- * jump are judged as well: those of a wrong unit always do. */
+/* Do poses tell how the camera moved since the last judged keyframe? Poses that seem to jump are
+ * judged as well: those of a wrong unit always do. */
 static void judge(struct loop_closure *p, const struct ties_keyframe *k)
 {
     const struct ties_keyframe *last = p->n_described ? ties_room(p->ties, p->judged) : NULL;
@@ -270,7 +270,7 @@ static void judge(struct loop_closure *p, const struct ties_keyframe *k)
 
 _Static_assert(sizeof(struct describe_room) <= LATER_ROOM_BYTES, "a slice has room to describe");
 
-/* Describes the keyframe that came first, and compares it. Returns whether there was memory. */
+/* Describes the oldest keyframe, and compares it. Returns false without memory. */
 static bool describe_next(struct loop_closure *p, struct describe_room *room)
 {
     const struct loop_closure_waiting *w =
@@ -328,7 +328,7 @@ void loop_closure_give_up(struct session *s)
     session_set_bundle(s, false);
 }
 
-/* One step of the bundle. Returns whether there are more. */
+/* Runs one step of the bundle. Returns whether more follow. */
 static bool step_bundle(struct loop_closure *p)
 {
     struct err err = {0};
@@ -349,7 +349,7 @@ static bool step_bundle(struct loop_closure *p)
 
 /* ------------------------------------------------------------------------- slices */
 
-/* A keyframe or, where all are described, a step of the bundle that was asked for. */
+/* Works on a keyframe or, when all are described, on a step of the bundle that was asked for. */
 static bool run_slice(void *session, void *room)
 {
     struct session *s = session;
@@ -366,7 +366,7 @@ static bool run_slice(void *session, void *room)
         return atomic_load(&p->bundle);
     atomic_store(&p->bundle, false);
     session_set_bundle(s, false);
-    session_work(s)->ops->settle(s); /* the bundle may be all that it waited for */
+    session_work(s)->ops->settle(s); /* the session may have waited for the bundle alone */
     return false;
 }
 
@@ -407,7 +407,7 @@ int loop_closure_adopt(struct later *later, struct session *s, struct loop_closu
 
 /* ------------------------------------------------------------------------- as bytes */
 
-/* What the next keyframes_save() writes is chosen here. */
+/* Chooses what the next keyframes_save() writes. */
 static size_t keyframes_bytes(struct session *s)
 {
     struct loop_closure *p = session_work(s)->loops;
@@ -426,7 +426,7 @@ static int keyframes_save(struct session *s, uint8_t *buf, size_t cap, size_t *l
     return p && p->n_saved ? ties_save(p->ties, p->n_saved, buf, cap, len, err) : 0;
 }
 
-/* Keyframes of each world, and whether it has to be claimed, follow from what was kept. */
+/* Each submap's keyframes, and whether it is claimed, follow from the checkpoint. */
 static void count_again(struct loop_closure *p, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <time.h>
 
-#define LOOK_US 1000000 /* how often the device's state is looked at */
-#define IDLE_US 500000  /* between two signs of life of a thread that waits */
+#define LOOK_US 1000000 /* between two readings of the device's state */
+#define IDLE_US 500000  /* between two signs of life of a waiting thread */
 
 /* ------------------------------------------------------------------------- lists */
 
@@ -36,7 +36,7 @@ static struct session_work *list_pop(struct worker *w, enum worker_waiting which
 
 /* ------------------------------------------------------------------------- the thread */
 
-/* The device's copy of a network, made for the first session that needs it. */
+/* Makes the device's copy of a network, for the first session that needs it. */
 static int get_model(struct worker *w, const struct gpu_model_info *info, struct gpu_model **model,
                      struct err *err)
 {
@@ -47,7 +47,7 @@ static int get_model(struct worker *w, const struct gpu_model_info *info, struct
     return rc;
 }
 
-/* It may take seconds where a network is the first of its size on the device. */
+/* A network that is the first of its size on the device may take seconds. */
 static int make_state(struct worker *w, struct session_work *k, struct err *err)
 {
     const struct session_setup *setup = k->setup;
@@ -69,8 +69,8 @@ static int make_state(struct worker *w, struct session_work *k, struct err *err)
     return rc;
 }
 
-/* Lack of memory may pass, and a lost device ends the process; anything else stays, so the session
- * says that it takes no more frames. */
+/* A later try may find memory, and a lost device ends the process; any other error stays, so the
+ * session takes no more frames. */
 static enum control_reason note_failure(struct session *s, int rc, const struct err *err)
 {
     char why[API_TEXT_CAP];
@@ -101,7 +101,7 @@ static void note_limit(struct worker *w, struct session *s)
         atomic_store(&w->too_many_pixels, pixels);
 }
 
-/* What the session's next frame waits for: that its device state takes sideways pictures, or the
+/* Makes what the session's next frame waits for: device state that takes sideways pictures, or the
  * state itself. */
 static int make_what_lacks(struct worker *w, struct session_work *k, struct err *err)
 {
@@ -114,7 +114,7 @@ static int make_what_lacks(struct worker *w, struct session_work *k, struct err 
     return queue_has_ready(k->queue) || session_waits_for_rounds(s) ? make_state(w, k, err) : 0;
 }
 
-/* Where it cannot be had the frame is refused, or the session does without its closing rounds. */
+/* If that fails, the frame is refused, or the session skips its closing rounds. */
 static void make_session(struct worker *w, struct session_work *k)
 {
     struct session *s = k->session;
@@ -148,7 +148,7 @@ static void give_back(struct worker *w, struct session_work *k)
     lock_give(&w->lock);
 }
 
-/* Memory and temperature of the device, for worker_get_device(). */
+/* Reads memory and temperature of the device, for worker_get_device(). */
 static void note_device(struct worker *w, uint64_t *looked_us)
 {
     uint64_t now_us = clock_us();
@@ -163,7 +163,7 @@ static void note_device(struct worker *w, uint64_t *looked_us)
     lock_give(&w->lock);
 }
 
-/* What leaves goes first: its memory may be what the next one needs. Returns false at the end. */
+/* Frees before it makes: the memory may be needed for the next one. Returns false at the end. */
 static bool wait_for_work(struct worker *w, struct session_work **leaving,
                           struct session_work **made)
 {
@@ -200,7 +200,7 @@ static void *maker_thread(void *arg)
     return NULL;
 }
 
-/* ------------------------------------------------------------------------- the worker's side */
+/* called by the worker */
 
 void worker_make_session(struct worker *w, struct session_work *k)
 {
