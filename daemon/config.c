@@ -17,8 +17,8 @@ static const struct {
 } retired_keys[] = {{"device", "answer_ms", "RECOND_DEVICE_ANSWER_MS"}};
 
 /* Is it a retired key, by section and name or by its variable? Notes it if so. */
-static bool retired(struct config *config, const char *section, const char *name,
-                    const char *variable)
+static bool key_is_retired(struct config *config, const char *section, const char *name,
+                           const char *variable)
 {
     for (size_t i = 0; i < sizeof(retired_keys) / sizeof(retired_keys[0]); i++) {
         if (variable ? strcmp(variable, retired_keys[i].variable) != 0
@@ -40,7 +40,7 @@ static int set_named(struct config *config, const char *section, const char *nam
 
     if (config_table_find(&key, section, name, &hint))
         return config_table_set(config, &key, value, err);
-    if (retired(config, section, name, NULL))
+    if (key_is_retired(config, section, name, NULL))
         return 0;
     if (hint)
         return err_set(err, ERR_INPUT, "unknown key %.40s.%.40s; did you mean %s?", section, name,
@@ -96,7 +96,7 @@ static int load_variable(struct config *config, const char *entry, struct err *e
             snprintf(err->where, sizeof(err->where), "%s", name);
         return rc;
     }
-    if (retired(config, NULL, NULL, name))
+    if (key_is_retired(config, NULL, NULL, name))
         return 0;
     return err_at(err, ERR_INPUT, name, "no key has this variable; --print-config lists them all");
 }

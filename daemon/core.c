@@ -66,7 +66,8 @@ static int start_worker(struct core *c, const char *device, worker_open_fn *open
 
 /* Notes a CUDA device that does not open: the other devices serve without it, and health tells if
  * it was asked for. Any other error ends the start. */
-static int missed(struct core *c, const char *device, bool needed, int rc, const struct err *err)
+static int device_missed(struct core *c, const char *device, bool needed, int rc,
+                         const struct err *err)
 {
     if (strncmp(device, "cuda", 4) != 0)
         return rc;
@@ -105,10 +106,10 @@ static int start_workers(struct core *c, const struct core_backend *backend, str
     for (int i = 0; i < d.n && rc == 0; i++) {
         memset(&why, 0, sizeof(why));
         rc = start_worker(c, d.of[i].name, backend ? backend->open : gpu_open, &why);
-        if (rc == 0 && i == 0 && d.rest)
+        if (rc == 0 && i == 0 && d.others)
             rc = add_rest(c, &d, n_cuda, &why);
         else if (rc)
-            rc = missed(c, d.of[i].name, d.of[i].needed, rc, &why);
+            rc = device_missed(c, d.of[i].name, d.of[i].needed, rc, &why);
         if (rc && err)
             *err = why;
     }
@@ -355,7 +356,7 @@ static void forget_expired(struct core *c, struct session *s)
 
 /* A session without a client that sends frames leaves its device. One that could not be saved is
  * tried again. */
-static void suspend(struct core *c, struct session *s)
+static void session_suspend_idle(struct core *c, struct session *s)
 {
     int suspend_s = core_config(c).session.suspend_s;
 
@@ -381,7 +382,7 @@ void core_sweep(struct core *c)
     tenant_begin_disk(c->tenants);
     each_session(c, add_disk);
     tenant_end_disk(c->tenants);
-    each_session(c, suspend);
+    each_session(c, session_suspend_idle);
     store_reap(c->store);
 }
 
@@ -447,7 +448,8 @@ bool core_lost(const struct core *c)
     return false;
 }
 
-static void look_at(uint64_t *oldest_us, const char **thread, uint64_t alive_us, const char *name)
+static void alive_note(uint64_t *oldest_us, const char **thread, uint64_t alive_us,
+                       const char *name)
 {
     if (alive_us >= *oldest_us)
         return;
@@ -461,15 +463,15 @@ uint64_t core_alive_us(const struct core *c, const char **thread)
     const char *part;
 
     *thread = "";
-    look_at(&oldest_us, thread, decode_alive_us(c->decode), "decoder");
-    look_at(&oldest_us, thread, commit_alive_us(c->commit), "committer");
+    alive_note(&oldest_us, thread, decode_alive_us(c->decode), "decoder");
+    alive_note(&oldest_us, thread, commit_alive_us(c->commit), "committer");
     alive_us = later_alive_us(c->later, &part);
-    look_at(&oldest_us, thread, alive_us, part);
+    alive_note(&oldest_us, thread, alive_us, part);
     if (c->store) {
         alive_us = store_alive_us(c->store, &part);
-        look_at(&oldest_us, thread, alive_us, part);
+        alive_note(&oldest_us, thread, alive_us, part);
     }
     for (int i = 0; i < c->n_workers; i++)
-        look_at(&oldest_us, thread, worker_alive_us(c->workers[i]), "worker");
+        alive_note(&oldest_us, thread, worker_alive_us(c->workers[i]), "worker");
     return oldest_us;
 }

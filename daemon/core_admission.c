@@ -64,8 +64,8 @@ static uint64_t memory_needed(const struct session_setup *setup)
                 parts_bytes(&setup->options, device.net_w, device.net_h));
 }
 
-static int resolve(struct core *c, const struct session_options *options,
-                   struct session_setup *setup, struct err *err)
+static int setup_resolve(struct core *c, const struct session_options *options,
+                         struct session_setup *setup, struct err *err)
 {
     struct config config = core_config(c);
     struct gpu_session_config device;
@@ -95,7 +95,7 @@ static int resolve(struct core *c, const struct session_options *options,
 int core_admit_setup(struct core *c, const struct session_options *options, const char *owner,
                      struct session_setup *setup, struct err *err)
 {
-    int rc = resolve(c, options, setup, err);
+    int rc = setup_resolve(c, options, setup, err);
 
     if (rc)
         return rc;
@@ -186,7 +186,7 @@ int core_room(struct core *c, struct err *err)
         rc = too_many(c, config.limits.sessions, err);
     if (rc)
         return rc;
-    if (resolve(c, &defaults, &setup, err)) /* this configuration has none */
+    if (setup_resolve(c, &defaults, &setup, err)) /* this configuration has none */
         return 0;
     return core_place_fits(c, &setup, config.device.frames_per_s, err);
 }
@@ -273,7 +273,7 @@ int core_admit(struct core *c, struct session_setup *setup, struct session **ses
     return 0;
 }
 
-/* called by the store */
+/* ------------------------------------------------------------------------- called by the store */
 
 int core_admit_again(void *core, const struct store_manifest *m, struct session **s,
                      char origin[STORE_ORIGIN_CAP], struct err *err)

@@ -4,7 +4,7 @@
 
 #include "daemon/core.h"
 
-/* admission of a session */
+/* ------------------------------------------------------------------------- admission of a session */
 
 /* Fills the setup of a session with these options.
  * Returns: 0; ERR_INPUT, ERR_NOT_FOUND, ERR_UNSUPPORTED with where = JSON pointer; ERR_MEMORY */

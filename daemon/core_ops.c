@@ -222,7 +222,7 @@ static void op_tenants_set(struct core *c, const struct api_tenant *tenants, int
     tenant_set_all(c->tenants, tenants, n);
 }
 
-/* the result */
+/* ------------------------------------------------------------------------- the result */
 
 int core_take_export(struct core *c, struct tenant *reader, struct err *err)
 {
@@ -383,7 +383,7 @@ static int op_depth(struct core *c, const char *id, float *buf, size_t cap, int 
     return rc;
 }
 
-/* the server itself */
+/* ------------------------------------------------------------------------- the server itself */
 
 static int op_models(struct core *c, struct api_model *models, int cap, int *n, struct err *err)
 {

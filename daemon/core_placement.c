@@ -143,7 +143,7 @@ int core_place_confirm(struct core *c, const struct session *s, double frames_pe
 
 /* Returns the seconds until the session's retention is over; INFINITY if it is in use, or kept for
  * ever. */
-static double rest_s(struct session *s, double now_s)
+static double retention_left_s(struct session *s, double now_s)
 {
     struct session_info info;
 
@@ -161,7 +161,7 @@ int core_retry_s(struct core *c)
     struct session *s;
 
     while ((s = registry_next(&walk)))
-        first_s = fmin(first_s, rest_s(s, now_s));
+        first_s = fmin(first_s, retention_left_s(s, now_s));
     if (first_s > CORE_RETRY_LIMIT_S)
         return CORE_RETRY_S;
     return first_s < 1 ? 1 : (int)ceil(first_s);

@@ -258,7 +258,7 @@ static bool name_camera_beside(const struct stream *s, struct frame *f)
 }
 
 /* Does the frame have the parts that this session needs? */
-static enum control_reason missing(struct session *session, int source, const struct frame *f)
+static enum control_reason part_missing(struct session *session, int source, const struct frame *f)
 {
     const struct session_options *o = &session_setup(session)->options;
     bool (*takes_pose)(const struct session_options *, const struct frame *) =
@@ -283,7 +283,7 @@ static enum control_reason missing(struct session *session, int source, const st
     return !takes_pose || takes_pose(o, f) ? CONTROL_REASON_NONE : CONTROL_BAD_POSE;
 }
 
-static int later(struct stream *s, uint64_t seq, bool counted, int rc)
+static int frame_later(struct stream *s, uint64_t seq, bool counted, int rc)
 {
     if (seq >= s->later_end)
         s->later_end = seq + 1;
@@ -310,19 +310,19 @@ static int push_frame(struct stream *s, const struct frame *f, const uint8_t *he
 {
     struct session *session = s->session;
     const struct session_options *options = &session_setup(session)->options;
-    struct sources_world world = {0};
-    enum control_reason reason = session_take(session, s->client.source, f, &world);
+    struct sources_submap at = {0};
+    enum control_reason reason = session_take(session, s->client.source, f, &at);
     const struct queue_arrival arrival = {.frame = f,
                                           .header = header,
                                           .convention = s->client.convention,
                                           .stream = s->client.serial,
                                           .source = s->client.source,
-                                          .feeders = world.connected,
-                                          .submap = world.submap,
+                                          .feeders = at.connected,
+                                          .submap = at.submap,
                                           .received_us = clock_us(),
-                                          .breaks = world.breaks,
-                                          .cut = world.cut,
-                                          .jump = world.jump};
+                                          .breaks = at.breaks,
+                                          .cut = at.cut,
+                                          .jump = at.jump};
     struct queue_dropped dropped;
     struct queue_item *item;
     int rc;
@@ -340,7 +340,7 @@ static int push_frame(struct stream *s, const struct frame *f, const uint8_t *he
     if (rc && options->mode == SESSION_LOSSLESS) {
         s->blocked = true;
         s->first_later = f->seq;
-        return later(s, f->seq, true, rc);
+        return frame_later(s, f->seq, true, rc);
     }
     if (rc)
         return end_unqueued(s, f->seq, CONTROL_DROPPED, CONTROL_OVERLOAD, rc);
@@ -384,7 +384,7 @@ static int take_frame(struct stream *s, struct frame *f, const uint8_t *msg, siz
     }
     memcpy(header, msg, sizeof(header));
     reason = name_camera(s, f, header) && name_camera_beside(s, f)
-                 ? missing(s->session, s->client.source, f)
+                 ? part_missing(s->session, s->client.source, f)
                  : CONTROL_NO_CAMERA;
     if (reason != CONTROL_REASON_NONE)
         return refuse_unqueued(s, f->seq, reason,
@@ -423,7 +423,7 @@ int core_stream_frame(struct stream *s, const uint8_t *msg, size_t len, struct e
     if (readable && sent_before(s, &f, len))
         return 0;
     if (readable && s->blocked && f.seq > s->first_later && !after_end(s, f.seq))
-        return later(s, f.seq, false, err_set(err, ERR_BUSY, "an earlier frame comes first"));
+        return frame_later(s, f.seq, false, err_set(err, ERR_BUSY, "an earlier frame comes first"));
     if (readable && !after_end(s, f.seq))
         s->blocked = false;
     rc = take_frame(s, &f, msg, len, rc, &bad, err);
@@ -439,7 +439,7 @@ uint64_t core_stream_ahead_us(struct stream *s)
     return s->ahead_us;
 }
 
-static int declare(struct stream *s, const struct cameras_entry *declared, struct err *err)
+static int stream_declare(struct stream *s, const struct cameras_entry *declared, struct err *err)
 {
     struct cameras_entry e = *declared;
 
@@ -463,7 +463,7 @@ int core_stream_control(struct stream *s, const struct control_message *m, struc
             say_ended(s);
         return 0;
     case CONTROL_CAMERA:
-        return declare(s, &m->camera, err);
+        return stream_declare(s, &m->camera, err);
     case CONTROL_START:
         return err_at(err, ERR_STATE, "/op", "this client has started already");
     default:

@@ -265,7 +265,7 @@ int edges_reload(struct edges *e, const struct config *fresh, struct err *err)
     return rc;
 }
 
-static void address(char *buf, size_t cap, const char *scheme, const char *host, int port)
+static void edges_address(char *buf, size_t cap, const char *scheme, const char *host, int port)
 {
     const char *open = strchr(host, ':') ? "[" : "", *close = open[0] ? "]" : "";
 
@@ -274,8 +274,8 @@ static void address(char *buf, size_t cap, const char *scheme, const char *host,
 
 void edges_addresses(const struct edges *e, char *http, char *stream, size_t cap)
 {
-    address(http, cap, e->tls ? "https" : "http", e->config.http.listen, http_port(e->http));
-    address(stream, cap, e->tls ? "wss" : "ws", e->config.stream.listen, ws_port(e->ws));
+    edges_address(http, cap, e->tls ? "https" : "http", e->config.http.listen, http_port(e->http));
+    edges_address(stream, cap, e->tls ? "wss" : "ws", e->config.stream.listen, ws_port(e->ws));
 }
 
 void edges_page(const struct edges *e, char *url, size_t cap)
@@ -289,7 +289,7 @@ void edges_page(const struct edges *e, char *url, size_t cap)
         name[sizeof name - 1] = '\0';
         host = name;
     }
-    address(base, sizeof base, e->tls ? "https" : "http", host, http_port(e->http));
+    edges_address(base, sizeof base, e->tls ? "https" : "http", host, http_port(e->http));
     snprintf(url, cap, "%s/", base);
 }
 

@@ -67,7 +67,7 @@ static int utf8_length(const unsigned char *p)
 
 /* Returns the code point of a sequence of n bytes if it steers the program that shows it: C0 and C1
  * controls, line separators, marks that change the direction of writing. Else 0. */
-static unsigned steers(const unsigned char *p, int n)
+static unsigned code_steers(const unsigned char *p, int n)
 {
     unsigned c = n == 2   ? (p[0] & 31u) << 6 | (p[1] & 63u)
                  : n == 3 ? (p[0] & 15u) << 12 | (p[1] & 63u) << 6 | (p[2] & 63u)
@@ -86,7 +86,7 @@ size_t log_escape(char *buf, size_t cap, const char *text, bool quotes)
 
     while (*p && at + 7 < cap) {
         int n = utf8_length(p);
-        unsigned c = n ? steers(p, n) : *p;
+        unsigned c = n ? code_steers(p, n) : *p;
         if (quotes && (*p == '"' || *p == '\\')) {
             buf[at++] = '\\';
             buf[at++] = (char)*p++;

@@ -61,15 +61,15 @@ static int exit_code(int rc)
     }
 }
 
-static void complain(const struct err *err)
+static void check_complain(const struct err *err)
 {
     fprintf(stderr, "recond: %s%s%s\n", err->where, err->where[0] ? ": " : "", err->text);
 }
 
 /* Exits with the status that the start would exit with. */
-static int check(const struct config *config)
+static int config_check_exit(const struct config *config)
 {
-    int rc = start_check(config, complain);
+    int rc = start_check(config, check_complain);
 
     if (rc == 0)
         printf("recond: the configuration is right, and the files that it names can be used\n");
@@ -117,7 +117,7 @@ static int write_addresses(const char *path, const char *http, const char *strea
     return 0;
 }
 
-static int announce(struct process *p, struct err *err)
+static int service_announce(struct process *p, struct err *err)
 {
     const char *file = p->config.service.address_file;
     char http[96], stream[96], page[112];
@@ -157,7 +157,7 @@ static void leave_start(void)
     _exit(EXIT_SUCCESS);
 }
 
-static int start(struct process *p, struct err *err)
+static int service_start(struct process *p, struct err *err)
 {
     const struct start_watch_config config = {.on_signal = leave_start};
     struct start_watch *watch = NULL;
@@ -171,10 +171,10 @@ static int start(struct process *p, struct err *err)
     if (rc == 0)
         rc = edges_start(&p->edges, &p->config, p->core, http_fd, stream_fd, err);
     start_watch_end(&watch);
-    return rc ? rc : announce(p, err);
+    return rc ? rc : service_announce(p, err);
 }
 
-/* while it runs */
+/* ------------------------------------------------------------------------- while it runs */
 
 static void refuse_start(const struct err *err, const char *event)
 {
@@ -182,7 +182,7 @@ static void refuse_start(const struct err *err, const char *event)
               err->text);
 }
 
-static void reload(struct process *p)
+static void service_reload(struct process *p)
 {
     const char *event = LOG_EVENT_CONFIG_REFUSED;
     struct config fresh;
@@ -254,7 +254,7 @@ static void tell_status(struct process *p)
     notify_status(now);
 }
 
-static void tick(struct process *p)
+static void service_tick(struct process *p)
 {
     uint64_t now_us = clock_us();
 
@@ -285,9 +285,9 @@ static int wait_for_end(struct process *p)
         int sig = next_signal(p);
         if (core_lost(p->core))
             return ERR_DEVICE;
-        tick(p);
+        service_tick(p);
         if (sig == SIGHUP)
-            reload(p);
+            service_reload(p);
         else if (sig)
             return 0;
     }
@@ -304,7 +304,7 @@ static uint64_t drain_us(const struct process *p)
 }
 
 /* Gives queues and clients their time, unless a second signal ends it. */
-static void drain(struct process *p)
+static void service_drain(struct process *p)
 {
     uint64_t until_us = clock_us() + drain_us(p);
     int sig = 0;
@@ -320,7 +320,7 @@ static void drain(struct process *p)
         sig = next_signal(p);
         if (sig == SIGTERM || sig == SIGINT)
             break;
-        tick(p);
+        service_tick(p);
     }
     if (core_pending(p->core) == 0)
         return;
@@ -345,7 +345,7 @@ static void limit_end(void)
     alarm(GIVE_UP_S);
 }
 
-static void stop(struct process *p)
+static void service_stop(struct process *p)
 {
     notify_alive(); /* the next steps may take a whole period of the watchdog */
     if (p->core)
@@ -364,14 +364,14 @@ static int serve_signals(struct process *p)
     log_open((enum config_log_format)p->config.log.format, p->config.log.level);
     leave_no_core();
     block_signals(p);
-    rc = start(p, &err);
+    rc = service_start(p, &err);
     if (rc) {
         LOG_EVENT(LOG_ERR, LOG_EVENT_START_FAILED, "cannot start: %s%s%s", err.where,
                   err.where[0] ? ": " : "", err.text);
     } else {
         rc = wait_for_end(p);
         if (rc == 0)
-            drain(p);
+            service_drain(p);
         if (core_lost(p->core)) {
             rc = ERR_DEVICE;
             LOG_EVENT(LOG_CRIT, LOG_EVENT_DEVICE_LOST,
@@ -380,7 +380,7 @@ static int serve_signals(struct process *p)
             limit_end();
         }
     }
-    stop(p);
+    service_stop(p);
     if (rc == 0)
         LOG_AT(LOG_NOTICE, "recond has stopped");
     return exit_code(rc);
@@ -418,7 +418,7 @@ int main(int argc, char *argv[])
     process.argc = argc;
     process.argv = argv;
     if (config_load(&process.config, &action, argc, argv, environ, &err)) {
-        complain(&err);
+        check_complain(&err);
         return strncmp(err.where, "-", 1) == 0 ? EXIT_USAGE : EXIT_CONFIG;
     }
     switch (action) {
@@ -432,7 +432,7 @@ int main(int argc, char *argv[])
         config_print(stdout, &process.config);
         return 0;
     case CONFIG_CHECK:
-        return check(&process.config);
+        return config_check_exit(&process.config);
     default:
         return serve_signals(&process);
     }

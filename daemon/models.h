@@ -1,5 +1,5 @@
 /*
- * models.h - the networks that were found: NAME.ini beside NAME.onnx in the model directories
+ * models.h - the installed networks: NAME.ini beside NAME.onnx in the model directories
  *
  * A sidecar declares what an ONNX file does not say (docs/MODELS.md, "Sidecar"):
  *     [model]  kind = depth | motion      name = NAME (default)    file = NAME.onnx (default)
@@ -25,7 +25,7 @@
 struct models;
 
 /*
- * models_open - look through directories (separated by colons; those that do not exist are passed
+ * models_open - read directories (separated by colons; those that do not exist are passed
  * over; $ORIGIN in front of one is the program's own directory)
  *
  * In:      depth, motion: names of the default networks, "" = the first by name

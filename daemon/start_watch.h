@@ -1,7 +1,7 @@
 /*
  * start_watch.h - a long start: the service manager is asked for more time, a signal still ends it
  *
- * Main opens devices and recovers sessions before it can look at signals, and that takes as long
+ * Main opens devices and recovers sessions before it can handle signals, and that takes as long
  * as it takes: networks that a device sees for the first time, journals on a cold disk. Meanwhile
  * a thread asks for more time every few seconds, but only while the process computes or reads: a
  * start that hangs is ended by the service manager's own time limit.

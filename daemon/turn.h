@@ -89,7 +89,7 @@ void turn_close(struct turn *t);
 /* Returns the next entry of the list after turn_close(), when no taker is left; NULL at the end. */
 struct turn_entry *turn_drop(struct turn *t);
 
-/* Threads that serve. */
+/* ------------------------------------------------------------------------- threads that serve */
 
 #define TURN_POOL_MAX 64
 

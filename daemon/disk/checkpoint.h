@@ -26,18 +26,7 @@
 #ifndef RECOND_DAEMON_CHECKPOINT_H
 #define RECOND_DAEMON_CHECKPOINT_H
 
-#include "proto/err.h"
-#include "proto/section.h"
-
-#define CHECKPOINT_ID_CAP 32
-#define CHECKPOINT_PLAIN_MAX (1ull << 32) /* bytes of all sections of a file */
-#define CHECKPOINT_SECTIONS_MAX 64
-
-/* checkpoint_begin() hands this out: the caller fills the row and sets len. */
-struct checkpoint_draft {
-    uint8_t *row;
-    size_t cap, len;
-};
+#include "daemon/disk/checkpoint_file.h"
 
 struct checkpoint;
 

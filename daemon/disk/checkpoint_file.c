@@ -1,8 +1,4 @@
-/*
- * checkpoint_file.c - checkpoints in a session's folder: writing one, listing them, giving up old
- * ones
- */
-#include "daemon/disk/checkpoint_internal.h"
+#include "daemon/disk/checkpoint_file.h"
 
 #include "daemon/clock.h"
 #include "daemon/disk/folder.h"
@@ -21,15 +17,16 @@
 
 /* ------------------------------------------------------------------------- names */
 
-int checkpoint_file_folder(struct checkpoint_folder *f, const struct checkpoint *c, const char *id,
-                           struct err *err)
+int checkpoint_file_folder(struct checkpoint_folder *f, int sessions,
+                           const struct checkpoint_reads *reads, struct err *err)
 {
+    const char *id = reads->id;
     size_t n = strlen(id);
 
     if (n == 0 || n >= CHECKPOINT_ID_CAP ||
         strspn(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") != n)
         return err_set(err, ERR_INPUT, "not the id of a session");
-    *f = (struct checkpoint_folder){folder_open_at(c->sessions, id), id, c};
+    *f = (struct checkpoint_folder){folder_open_at(sessions, id), *reads};
     if (f->fd < 0)
         return err_set(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_IO,
                        "the folder of session %s: %s", id, strerror(errno));
@@ -121,7 +118,7 @@ int checkpoint_file_open(const struct checkpoint_folder *f, uint64_t number,
     if (folder_read(*fd, head, len, 0))
         rc = err_set(err, ERR_IO, "%s cannot be read", name);
     else
-        rc = checkpoint_head_get(h, head, len, size, f, number, err);
+        rc = checkpoint_head_get(h, head, len, size, &f->reads, number, err);
     if (rc) {
         close(*fd);
         *fd = -1;
@@ -149,36 +146,37 @@ static int bytes_write(int fd, const uint8_t *data, size_t len, uint64_t at, ato
 }
 
 /* Packs one body and writes it from *at on. */
-static int section_write(int fd, uint64_t *at, struct checkpoint_entry *e, struct checkpoint *c,
-                         struct err *err)
+static int section_write(int fd, uint64_t *at, struct checkpoint_entry *e,
+                         struct checkpoint_writer *w, struct err *err)
 {
     size_t len;
-    int rc = codec_pack(c->codec, CODEC_ZSTD, c->packed, c->packed_cap, &len, e->s.body, &e->s.len,
+    int rc = codec_pack(w->codec, CODEC_ZSTD, w->packed, w->packed_cap, &len, e->s.body, &e->s.len,
                         1, err);
 
     if (rc)
         return rc;
     e->packed = len;
-    e->crc = crc32c(0, c->packed, len);
-    if (bytes_write(fd, c->packed, len, *at, &c->beat))
+    e->crc = crc32c(0, w->packed, len);
+    if (bytes_write(fd, w->packed, len, *at, &w->beat))
         return err_set(err, ERR_IO, "writing a checkpoint: %s", strerror(errno));
     *at += len;
     return 0;
 }
 
 /* Writes the bodies, then the head in front of them. */
-static int sections_write(int fd, struct checkpoint_head *h, struct checkpoint *c, struct err *err)
+static int sections_write(int fd, struct checkpoint_head *h, const char *id,
+                          struct checkpoint_writer *w, struct err *err)
 {
     uint8_t head[CHECKPOINT_HEAD_MAX];
     uint64_t at = h->bytes;
     int rc = 0;
 
     for (int i = 0; i < h->n && rc == 0; i++)
-        rc = section_write(fd, &at, &h->entry[i], c, err);
+        rc = section_write(fd, &at, &h->entry[i], w, err);
     if (rc)
         return rc;
-    checkpoint_head_put(head, c->id, h);
-    if (bytes_write(fd, head, h->bytes, 0, &c->beat) || fsync(fd))
+    checkpoint_head_put(head, id, h);
+    if (bytes_write(fd, head, h->bytes, 0, &w->beat) || fsync(fd))
         return err_set(err, ERR_IO, "writing a checkpoint: %s", strerror(errno));
     return 0;
 }
@@ -196,22 +194,24 @@ static int list_sections(struct checkpoint_head *h, const struct checkpoint_draf
             return err_set(err, ERR_INPUT, "more than %d sections", CHECKPOINT_SECTIONS_MAX);
         h->entry[h->n++].s = s;
     }
-    h->bytes = checkpoint_head_bytes(h->n);
+    h->bytes = (size_t)CHECKPOINT_HEAD_BYTES(h->n);
     return rc;
 }
 
-int checkpoint_file_write(const struct checkpoint_folder *f, struct checkpoint *c, struct err *err)
+int checkpoint_file_write(const struct checkpoint_folder *f, uint64_t number,
+                          const struct checkpoint_draft *draft, struct checkpoint_writer *w,
+                          struct err *err)
 {
     char name[FOLDER_NAME_CAP], part[FOLDER_NAME_CAP];
-    struct checkpoint_head h = {.number = c->number};
+    struct checkpoint_head h = {.number = number};
     int fd = -1, rc, changed;
 
-    folder_name(name, c->number, SUFFIX);
-    folder_name(part, c->number, SUFFIX ".part");
-    rc = list_sections(&h, &c->draft, err);
+    folder_name(name, number, SUFFIX);
+    folder_name(part, number, SUFFIX ".part");
+    rc = list_sections(&h, draft, err);
     if (rc)
         return rc;
-    rc = checkpoint_file_cut(f, c->number, &changed);
+    rc = checkpoint_file_cut(f, number, &changed);
     if (rc)
         return err_set(err, rc, "what is left of older checkpoints cannot be removed: %s",
                        strerror(errno));
@@ -219,7 +219,7 @@ int checkpoint_file_write(const struct checkpoint_folder *f, struct checkpoint *
                 0600);
     if (fd < 0)
         return err_set(err, ERR_IO, "%s: %s", part, strerror(errno));
-    rc = sections_write(fd, &h, c, err);
+    rc = sections_write(fd, &h, f->reads.id, w, err);
     if (close(fd) && rc == 0)
         rc = err_set(err, ERR_IO, "%s: %s", part, strerror(errno));
     if (rc == 0 && renameat(f->fd, part, f->fd, name))
@@ -233,7 +233,7 @@ int checkpoint_file_write(const struct checkpoint_folder *f, struct checkpoint *
     return rc;
 }
 
-/* the older one */
+/* ------------------------------------------------------------------------- the older one */
 
 /* Do the bodies have their checksums? 1, 0; -1: they cannot be read now. */
 static int bodies_whole(int fd, const struct checkpoint_head *h, uint8_t *scratch, size_t cap)
@@ -274,13 +274,14 @@ static enum file_kind file_kind(const struct checkpoint_folder *f, uint64_t numb
     return whole < 0 ? FILE_UNREADABLE : whole ? FILE_WHOLE : FILE_DAMAGED;
 }
 
-uint64_t checkpoint_file_prune(const struct checkpoint_folder *f, struct checkpoint *c)
+uint64_t checkpoint_file_prune(const struct checkpoint_folder *f, uint64_t number,
+                               const struct checkpoint_writer *w)
 {
-    uint64_t kept = 0, number = c->number;
+    uint64_t kept = 0;
     char name[FOLDER_NAME_CAP];
 
     while (checkpoint_file_below(f->fd, number, &number) == 0 && number) {
-        enum file_kind kind = file_kind(f, number, c->packed, kept ? 0 : c->packed_cap);
+        enum file_kind kind = file_kind(f, number, w->packed, kept ? 0 : w->packed_cap);
 
         folder_name(name, number, SUFFIX);
         if (kind == FILE_FOREIGN)

@@ -103,7 +103,7 @@ int checkpoint_load(struct checkpoint_state *out, const struct checkpoint *c, co
     uint64_t limit = max_number < UINT64_MAX ? max_number + 1 : max_number;
     struct checkpoint_folder f;
     struct codec *codec = NULL;
-    int rc = checkpoint_file_folder(&f, c, id, err);
+    int rc = checkpoint_folder(&f, c, id, err);
 
     memset(out, 0, sizeof *out);
     if (rc)
@@ -127,7 +127,7 @@ int checkpoint_set_aside(const struct checkpoint *c, const char *id, struct err 
     struct checkpoint_folder f;
     uint64_t number = UINT64_MAX;
     struct checkpoint_head h;
-    int fd, rc = checkpoint_file_folder(&f, c, id, err);
+    int fd, rc = checkpoint_folder(&f, c, id, err);
 
     if (rc)
         return rc;
@@ -147,7 +147,7 @@ int checkpoint_set_aside(const struct checkpoint *c, const char *id, struct err 
 int checkpoint_cut(const struct checkpoint *c, const char *id, uint64_t max_number, struct err *err)
 {
     struct checkpoint_folder f;
-    int changed, rc = checkpoint_file_folder(&f, c, id, err);
+    int changed, rc = checkpoint_folder(&f, c, id, err);
 
     if (rc)
         return rc == ERR_NOT_FOUND ? 0 : rc;

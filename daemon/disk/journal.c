@@ -10,11 +10,11 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#define LOOK_EVERY_US 500000
+#define MEASURE_EVERY_US 500000
 #define LOW_WATER_BELOW 1 /* per cent: frames are admitted again so far below the high-water mark */
 
 /* Measures how full the file system and our share of it are. */
-static void disk_look(struct journal *j)
+static void disk_measure(struct journal *j)
 {
     uint64_t ours = atomic_load(&j->counts.used_bytes), taken, room, percent;
     const struct journal_config *c = &j->config;
@@ -39,13 +39,14 @@ static void disk_look(struct journal *j)
                (unsigned long long)percent);
 }
 
-/* The first thread that comes here after LOOK_EVERY_US measures for all. */
-static void disk_look_in_time(struct journal *j, uint64_t now)
+/* The first thread that comes here after MEASURE_EVERY_US measures for all. */
+static void disk_measure_if_due(struct journal *j, uint64_t now)
 {
-    unsigned long long due = atomic_load(&j->next_look_us);
+    unsigned long long due = atomic_load(&j->next_measure_us);
 
-    if (now >= due && atomic_compare_exchange_strong(&j->next_look_us, &due, now + LOOK_EVERY_US))
-        disk_look(j);
+    if (now >= due &&
+        atomic_compare_exchange_strong(&j->next_measure_us, &due, now + MEASURE_EVERY_US))
+        disk_measure(j);
 }
 
 static void log_serve(void *ctx, int thread, struct turn_entry *e)
@@ -53,7 +54,7 @@ static void log_serve(void *ctx, int thread, struct turn_entry *e)
     struct journal_log *log = (struct journal_log *)(void *)e;
     struct journal *j = ctx;
 
-    disk_look_in_time(j, clock_us());
+    disk_measure_if_due(j, clock_us());
     if (log && turn_done(j->pool.turns, e, journal_log_serve(log, &j->groups[thread])))
         journal_log_unref(log);
 }
@@ -84,7 +85,7 @@ int journal_open(struct journal **out, const struct journal_config *config, stru
     lock_init(&j->lock, LOCK_JOURNAL);
     rc = journal_folder_open(j, config->path, err);
     if (rc == 0) {
-        disk_look(j);
+        disk_measure(j);
         rc = turn_pool_start(&j->pool, j->config.threads, "journal", log_serve, j, err);
     }
     if (rc)

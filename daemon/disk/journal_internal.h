@@ -147,7 +147,7 @@ struct journal {
     int dir, sessions, lock_file;
     struct turn_pool pool;
     struct journal_group groups[JOURNAL_THREADS_MAX]; /* by thread */
-    atomic_ullong next_look_us;
+    atomic_ullong next_measure_us;
     atomic_bool full, stopped;
     struct journal_counts counts;
     struct lock lock; /* guards the list */

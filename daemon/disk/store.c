@@ -17,7 +17,7 @@
 
 #define SUFFIX "/journal"
 
-/* the content of a record */
+/* ------------------------------------------------------------------------- the content of a record */
 
 void store_meta_encode(uint8_t out[STORE_META_BYTES], const struct store_meta *m)
 {

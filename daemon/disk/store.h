@@ -57,7 +57,7 @@ struct store_ops {
     void (*displaced)(struct session *s, const struct queue_dropped *d);
     /* The frame's end is on the disk: its client may be told. */
     void (*ended)(struct session *s, struct queue_item *item, const struct control_ack *ack);
-    void (*leave)(struct session *s); /* the device's thread shall call store_may_rest() */
+    void (*leave)(struct session *s); /* the device's thread shall call store_may_suspend() */
     /* All frames of its journal have ended. True: session_recovered() was called. False: more is to
      * come, and this is called again. */
     bool (*back)(struct session *s, bool had_frames);

@@ -24,13 +24,13 @@
 #define TEXT_MAX 65536
 #define NAME_BYTES (API_ID_CAP + 16)
 
-static void hex(char *out, const uint8_t *in, int n)
+static void hex_put(char *out, const uint8_t *in, int n)
 {
     for (int i = 0; i < n; i++)
         snprintf(out + 2 * i, 3, "%02x", in[i]);
 }
 
-static bool unhex(uint8_t *out, const char *in, int n)
+static bool hex_get(uint8_t *out, const char *in, int n)
 {
     if (strlen(in) != 2 * (size_t)n || strspn(in, "0123456789abcdef") != 2 * (size_t)n)
         return false;
@@ -107,7 +107,7 @@ static size_t manifest_encode(char *buf, size_t cap, const struct store_manifest
     json_close(&w);
     json_open_list(&w, "tokens");
     for (int i = 0; i < m->n_tokens; i++) {
-        hex(text, m->tokens[i].sha256, 32);
+        hex_put(text, m->tokens[i].sha256, 32);
         json_open_map(&w, NULL);
         json_put_i64(&w, "scope", m->tokens[i].scope);
         json_put_text(&w, "sha256", text);
@@ -184,7 +184,7 @@ static void manifest_get_tokens(const struct json *root, struct store_manifest *
         json_get_int(&at, "scope", &t->scope, 0, 2);
         json_get_text(&at, "sha256", text, sizeof(text));
         memcpy(t->session, m->id, sizeof(t->session));
-        m->n_tokens += unhex(t->sha256, text, 32);
+        m->n_tokens += hex_get(t->sha256, text, 32);
     }
 }
 

@@ -24,7 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* first the sessions are made again */
+/* ------------------------------------------------------------------------- making the sessions again */
 
 static int by_rank(const void *a, const void *b)
 {
@@ -199,7 +199,7 @@ static int returning_check_epoch(const struct store_returning *b, const struct s
     return store_session_write(b->s, err);
 }
 
-/* records to replay */
+/* ------------------------------------------------------------------------- records to replay */
 
 struct tally {
     uint64_t frames, dropped, refused, front_refused, front_dropped;
@@ -387,7 +387,7 @@ static int returning_bring(struct recovery *r, const struct store_manifest *m, s
     return 0;
 }
 
-/* called by other threads */
+/* ------------------------------------------------------------------------- called by other threads */
 
 static int recovery_bring_all(struct recovery *r, const struct store_manifest *manifests, int n,
                               struct err *err)

@@ -153,7 +153,7 @@ static void snapshot_on_saved(void *ctx, uint64_t number, uint32_t rounds, uint6
                session_id(s), err_name(rc));
     }
     atomic_store(&d->again, rc ? -1 : 1);
-    if (rc == 0 && session_may_rest(s))
+    if (rc == 0 && session_may_suspend(s))
         d->store->ops.leave(s);
     session_unref(s);
 }
@@ -221,12 +221,12 @@ void store_checkpoint(struct session *s, struct gpu_session *device)
         LOG_AT(LOG_WARNING, "session %s: no checkpoint: %s", session_id(s), err.text);
 }
 
-void store_want_checkpoint(struct session *s, bool rest)
+void store_want_checkpoint(struct session *s, bool suspend)
 {
     if (!session_disk(s))
         return;
-    if (rest)
-        session_allow_rest(s);
+    if (suspend)
+        session_allow_suspend(s);
     atomic_store(&session_disk(s)->want_save, true);
 }
 
@@ -235,13 +235,13 @@ bool store_wants_checkpoint(const struct session *s)
     return session_disk(s) && atomic_load(&session_disk(s)->want_save);
 }
 
-bool store_may_rest(struct session *s)
+bool store_may_suspend(struct session *s)
 {
     struct session_disk *d = session_disk(s);
 
     if (!d || session_dead(s))
         return true;
-    return session_may_rest(s) && disk_is_saved(d) && queue_used(session_queue(s)) == 0;
+    return session_may_suspend(s) && disk_is_saved(d) && queue_used(session_queue(s)) == 0;
 }
 
 bool store_settled(struct session *s)
@@ -276,7 +276,7 @@ int store_unpack(struct session *s, const struct checkpoint_state *c, struct err
     }
     session_disk(s)->number = c->number;
     atomic_store(&session_disk(s)->saved, c->number);
-    session_set_resting(s, true);
+    session_set_suspended(s, true);
     return 0;
 }
 
@@ -344,7 +344,7 @@ int store_fetch(struct session *s, struct err *err)
     struct checkpoint_state *c;
     int rc;
 
-    if (!d || !session_resting(s) || atomic_load(&d->fetched))
+    if (!d || !session_is_suspended(s) || atomic_load(&d->fetched))
         return 0;
     rc = newest_read(s, &c, err);
     if (rc == 0)
@@ -373,6 +373,6 @@ int store_restore(struct session *s, struct gpu_session *device, struct err *err
         rc = gpu_session_load(device, c->row, c->len, err);
     newest_free(c);
     if (rc == 0)
-        session_set_resting(s, false);
+        session_set_suspended(s, false);
     return rc;
 }

@@ -23,13 +23,13 @@ MUST_CHECK int store_save_again(struct session *s, struct err *err);
 int store_saved_again(const struct session *s);
 /* Was a checkpoint of the session asked for, and is not made yet? */
 bool store_wants_checkpoint(const struct session *s);
-/* The next store_checkpoint() saves it, due or not; it may be suspended then if `rest`.
+/* The next store_checkpoint() saves it, due or not; it may be suspended then if `suspend`.
  * session_work_save() also wakes the device's thread. */
-void store_want_checkpoint(struct session *s, bool rest);
+void store_want_checkpoint(struct session *s, bool suspend);
 /* Is all of the session's state on the disk? */
 bool store_settled(struct session *s);
 /* The worker asks: may device state be freed now? */
-bool store_may_rest(struct session *s);
+bool store_may_suspend(struct session *s);
 /* Reads the device's state, if the device lacks it; called by the decoder before the session's next
  * frame is decoded. */
 MUST_CHECK int store_fetch(struct session *s, struct err *err);

@@ -22,7 +22,7 @@ struct mirror {
 };
 
 /* Under the lock. */
-static void summarise(struct mirror *m)
+static void mirror_summarise(struct mirror *m)
 {
     lock_take(&m->summary_lock);
     m->summary.revision = cloud_revision(m->cloud);
@@ -47,7 +47,7 @@ int mirror_new(struct mirror **mirror, const struct cloud_limits *limits, struct
     }
     lock_init(&m->lock, LOCK_MIRROR);
     lock_init(&m->summary_lock, LOCK_MIRROR_SUMMARY);
-    summarise(m);
+    mirror_summarise(m);
     *mirror = m;
     return 0;
 }
@@ -65,7 +65,7 @@ void mirror_free(struct mirror **mirror)
     *mirror = NULL;
 }
 
-static void begin(struct mirror *m, struct mirror_commit *out)
+static void mirror_begin(struct mirror *m, struct mirror_commit *out)
 {
     out->n_left_out = 0;
     atomic_store(&m->commits, true);
@@ -75,7 +75,7 @@ static void begin(struct mirror *m, struct mirror_commit *out)
 static void end_commit(struct mirror *m, struct mirror_commit *out)
 {
     out->revision = cloud_commit(m->cloud, &out->changed, &out->n_changed);
-    summarise(m);
+    mirror_summarise(m);
     atomic_store(&m->commits, false);
     lock_give(&m->lock);
 }
@@ -83,7 +83,7 @@ static void end_commit(struct mirror *m, struct mirror_commit *out)
 void mirror_commit(struct mirror *m, uint32_t submap, const struct gpu_change *changes, uint32_t n,
                    struct mirror_commit *out)
 {
-    begin(m, out);
+    mirror_begin(m, out);
     for (uint32_t i = 0; i < n; i++) {
         const struct gpu_change *c = &changes[i];
         const struct key_look look = {{c->rgb[0], c->rgb[1], c->rgb[2]}, c->confidence, c->normal};
@@ -119,7 +119,7 @@ uint32_t mirror_get_points(struct mirror *m, uint32_t *first, struct mirror_poin
 void mirror_move_points(struct mirror *m, const struct mirror_point *points, uint32_t n,
                         struct mirror_commit *out)
 {
-    begin(m, out);
+    mirror_begin(m, out);
     for (uint32_t i = 0; i < n; i++)
         out->n_left_out += cloud_stage_put(m->cloud, points[i].slot, points[i].submap,
                                            points[i].p_q, &points[i].look, NULL) != 0;
@@ -165,7 +165,7 @@ void mirror_commit_voxels(struct mirror *m, const struct gpu_volume *v,
                           const struct gpu_voxel_change *changes, uint32_t n,
                           struct mirror_commit *out)
 {
-    begin(m, out);
+    mirror_begin(m, out);
     stage_voxels(m->cloud, v, changes, n, GPU_CHANGE_REMOVE, out);
     stage_voxels(m->cloud, v, changes, n, GPU_CHANGE_PUT, out);
     end_commit(m, out);
@@ -199,7 +199,7 @@ void mirror_copy_free(struct mirror_copy *copy)
     memset(copy, 0, sizeof(*copy));
 }
 
-static int reserve(struct mirror_copy *copy, size_t keys, size_t removed, struct err *err)
+static int mirror_reserve(struct mirror_copy *copy, size_t keys, size_t removed, struct err *err)
 {
     if (array_grow(&copy->keys, &copy->keys_cap, keys, sizeof(*copy->keys)) ||
         array_grow(&copy->removed, &copy->removed_cap, removed, sizeof(*copy->removed)))
@@ -210,7 +210,7 @@ static int reserve(struct mirror_copy *copy, size_t keys, size_t removed, struct
 
 static int copy_patch(struct mirror_copy *copy, const struct cloud_patch *p, struct err *err)
 {
-    int rc = reserve(copy, p->n_added, p->n_removed, err);
+    int rc = mirror_reserve(copy, p->n_added, p->n_removed, err);
 
     if (rc)
         return rc;
@@ -240,7 +240,7 @@ static int copy_block(struct mirror *m, uint32_t index, const struct cloud_block
     if (held && cloud_patch(m->cloud, index, held, &patch, NULL) == 0 &&
         4 * (uint64_t)patch.n_removed + 10 * (uint64_t)patch.n_added < 10 * (uint64_t)b->n)
         return copy_patch(copy, &patch, err);
-    rc = reserve(copy, b->n, 0, err);
+    rc = mirror_reserve(copy, b->n, 0, err);
     if (rc)
         return rc;
     memcpy(copy->keys, b->keys, b->n * sizeof(*b->keys));
@@ -356,7 +356,7 @@ int mirror_load(struct mirror *m, const uint8_t *buf, size_t len, struct err *er
 
     lock_take(&m->lock);
     rc = cloud_state_load(m->cloud, buf, len, err);
-    summarise(m);
+    mirror_summarise(m);
     lock_give(&m->lock);
     return rc;
 }

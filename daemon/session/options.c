@@ -54,7 +54,7 @@ static int least_common_multiple(int a, int b)
     return m;
 }
 
-static bool runs(const struct gpu_line *line, enum gpu_model_kind kind)
+static bool line_runs(const struct gpu_line *line, enum gpu_model_kind kind)
 {
     return (line->needs | line->takes) >> kind & 1;
 }
@@ -65,12 +65,12 @@ static int find_models(struct session_options *o, const struct gpu_line *line,
 {
     bool learned = o->pose_source == SESSION_POSE_LEARNED;
 
-    *depth =
-        runs(line, GPU_MODEL_DEPTH) ? models_find(models, GPU_MODEL_DEPTH, o->depth_model) : NULL;
-    *motion = runs(line, GPU_MODEL_MOTION) && (learned || o->motion_model[0])
+    *depth = line_runs(line, GPU_MODEL_DEPTH) ? models_find(models, GPU_MODEL_DEPTH, o->depth_model)
+                                              : NULL;
+    *motion = line_runs(line, GPU_MODEL_MOTION) && (learned || o->motion_model[0])
                   ? models_find(models, GPU_MODEL_MOTION, o->motion_model)
                   : NULL;
-    if (!*depth && runs(line, GPU_MODEL_DEPTH))
+    if (!*depth && line_runs(line, GPU_MODEL_DEPTH))
         return err_at(err, ERR_NOT_FOUND, "/depth_model", "no depth network named '%s'",
                       o->depth_model);
     if (o->motion_model[0] && !*motion)

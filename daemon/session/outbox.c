@@ -260,14 +260,14 @@ void outbox_bye(struct outbox *o, const struct control_bye *bye, enum outbox_has
 /* ------------------------------------------------------------------------- sending */
 
 /* Under the lock: is nothing but answers sent any more? */
-static bool leaving(const struct outbox *o)
+static bool outbox_is_leaving(const struct outbox *o)
 {
     return o->bye_due && (o->haste == OUTBOX_AT_ONCE ||
                           (o->haste == OUTBOX_ANSWERED && o->in_flight == 0 && o->ack_n == 0));
 }
 
-static enum stream_kind say(struct outbox *o, const struct control_message *m, const uint8_t **msg,
-                            size_t *len)
+static enum stream_kind outbox_say(struct outbox *o, const struct control_message *m,
+                                   const uint8_t **msg, size_t *len)
 {
     *len = control_write(o->text, sizeof(o->text), m);
     *msg = (const uint8_t *)o->text;
@@ -346,7 +346,7 @@ static bool take_result(struct outbox *o, const uint8_t **msg, size_t *len)
     return rc == 0;
 }
 
-static int encode(struct outbox *o, struct delta *d, const uint8_t **msg, size_t *len)
+static int result_encode(struct outbox *o, struct delta *d, const uint8_t **msg, size_t *len)
 {
     d->epoch = o->epoch;
     d->codec = o->codec;
@@ -362,12 +362,12 @@ static bool take_frame_of_blocks(struct outbox *o, const uint8_t **msg, size_t *
 
     lock_take(&o->lock);
     due = o->clear_due ||
-          (o->started && !leaving(o) && !o->broken && places_due_next(&o->places, &d));
+          (o->started && !outbox_is_leaving(o) && !o->broken && places_due_next(&o->places, &d));
     o->clear_due = false;
     lock_give(&o->lock);
     if (!due)
         return false;
-    done = encode(o, &d, msg, len) == 0;
+    done = result_encode(o, &d, msg, len) == 0;
     lock_take(&o->lock);
     o->broken |= !done;
     lock_give(&o->lock);
@@ -393,7 +393,8 @@ static bool take_block(struct outbox *o, const uint8_t **msg, size_t *len, struc
 
     for (;;) {
         lock_take(&o->lock);
-        index = leaving(o) || o->broken || o->places.n ? DIRTY_NONE : dirty_pop(&o->dirty);
+        index =
+            outbox_is_leaving(o) || o->broken || o->places.n ? DIRTY_NONE : dirty_pop(&o->dirty);
         o->waits = index != DIRTY_NONE;
         held = index == DIRTY_NONE ? 0 : o->dirty.held[index];
         lock_give(&o->lock);
@@ -405,7 +406,7 @@ static bool take_block(struct outbox *o, const uint8_t **msg, size_t *len, struc
         if (rc == ERR_END)
             continue;
         if (rc == 0)
-            rc = encode(o, &o->copy.delta, msg, len);
+            rc = result_encode(o, &o->copy.delta, msg, len);
         lock_take(&o->lock);
         if (rc == 0)
             o->dirty.held[index] = o->copy.delta.revision;
@@ -428,7 +429,7 @@ static bool take_news(struct outbox *o, struct control_message *m)
 
     do {
         lock_take(&o->lock);
-        open = o->started && !leaving(o) && !o->broken;
+        open = o->started && !outbox_is_leaving(o) && !o->broken;
         poses = open && corrections_next(&o->follow, &part);
         things = open && !poses && tracked_objects_due_next(&o->objects, &m->objects);
         lock_give(&o->lock);
@@ -444,7 +445,7 @@ static bool sync_due(struct outbox *o, uint64_t *marked)
 
     lock_take(&o->lock);
     *marked = o->marked;
-    due = o->started && !leaving(o) && !o->broken && o->dirty.head == DIRTY_NONE &&
+    due = o->started && !outbox_is_leaving(o) && !o->broken && o->dirty.head == DIRTY_NONE &&
           (!o->synced || o->synced_revision != *marked);
     lock_give(&o->lock);
     return due;
@@ -479,7 +480,7 @@ static bool take_ended(struct outbox *o, struct control_message *m)
 
     lock_take(&o->lock);
     if ((o->ended_due || o->session_closed_due) && o->synced && o->synced_revision == o->marked &&
-        !leaving(o) && !o->broken && o->dirty.head == DIRTY_NONE && o->in_flight == 0 &&
+        !outbox_is_leaving(o) && !o->broken && o->dirty.head == DIRTY_NONE && o->in_flight == 0 &&
         o->ack_n == 0 && !o->objects.searching && !o->objects.mask) {
         m->op = o->ended_due ? CONTROL_ENDED : CONTROL_SESSION_CLOSED;
         m->ended.revision = o->synced_revision;
@@ -493,7 +494,7 @@ static bool take_ended(struct outbox *o, struct control_message *m)
 
 /* Under the lock: is all sent that OUTBOX_COMPLETE waits for? A session is closed after its last
  * frame was answered, so `closed` may come in a moment although nothing is due now. */
-static bool complete(const struct outbox *o)
+static bool outbox_is_complete(const struct outbox *o)
 {
     return o->in_flight == 0 && o->dirty.head == DIRTY_NONE && !o->ended_due &&
            !o->session_closed_due && (o->session_closed_told || !o->started);
@@ -511,7 +512,8 @@ static enum stream_kind take_end(struct outbox *o, struct control_message *m)
         *m = (struct control_message){
             .op = CONTROL_BYE, .bye = {CONTROL_RECONNECT, 2000, "no memory for this client"}};
         kind = STREAM_TEXT;
-    } else if (leaving(o) || (o->bye_due && o->haste == OUTBOX_COMPLETE && complete(o))) {
+    } else if (outbox_is_leaving(o) ||
+               (o->bye_due && o->haste == OUTBOX_COMPLETE && outbox_is_complete(o))) {
         *m = (struct control_message){.op = CONTROL_BYE, .bye = o->bye};
         kind = STREAM_TEXT;
     }
@@ -534,9 +536,9 @@ enum stream_kind outbox_next(struct outbox *o, const uint8_t **msg, size_t *len,
     if (!o->after_result && take_result(o, msg, len))
         kind = STREAM_BINARY;
     else if (take_control(o, &m))
-        kind = say(o, &m, msg, len);
+        kind = outbox_say(o, &m, msg, len);
     else if (!o->after_news && take_news(o, &m)) {
-        kind = say(o, &m, msg, len);
+        kind = outbox_say(o, &m, msg, len);
         o->after_news = true;
     } else if (take_frame_of_blocks(o, msg, len) || take_block(o, msg, len, sent)) {
         kind = STREAM_BINARY;
@@ -545,7 +547,7 @@ enum stream_kind outbox_next(struct outbox *o, const uint8_t **msg, size_t *len,
         kind = STREAM_BINARY;
     else if (take_news(o, &m) || take_sync(o, &m) || take_ended(o, &m) ||
              (kind = take_end(o, &m)) == STREAM_TEXT)
-        kind = say(o, &m, msg, len);
+        kind = outbox_say(o, &m, msg, len);
     sent->bytes = *len;
     return kind;
 }

@@ -30,8 +30,8 @@ struct pipeline {
     /* Does a session that is closed run closing rounds (daemon/work/closing.h)? NULL: no. finish()
      * sets job->unfinished if another one follows. */
     bool (*has_rounds)(const struct session_options *o);
-    bool has_one_world; /* frames of other submaps than the first frame's are refused, `worlds` */
-    bool wants_depth;   /* clients get every frame's depth without asking for it */
+    bool has_one_submap; /* frames of other submaps than the first frame's are refused, `worlds` */
+    bool wants_depth;    /* clients get every frame's depth without asking for it */
     /* Proposes options of a session that needs a little less memory, and says what it changed;
      * false: there are none. NULL: nothing is proposed. */
     bool (*smaller)(struct session_options *o, char what[API_NAME_CAP]);

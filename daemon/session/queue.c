@@ -113,7 +113,7 @@ static struct queue_item *oldest_of(struct queue *q, int state, int source)
     return best;
 }
 
-static struct queue_item *oldest(struct queue *q, int state)
+static struct queue_item *queue_oldest(struct queue *q, int state)
 {
     return oldest_of(q, state, -1);
 }
@@ -307,7 +307,7 @@ struct queue_item *queue_take_waiting(struct queue *q)
 
     lock_take(&q->lock);
     if (may_decode(q)) {
-        item = oldest(q, FRAME_STATE_WAITING);
+        item = queue_oldest(q, FRAME_STATE_WAITING);
         if (q->pictures && !take_picture(q, item))
             item = NULL;
         if (item)
@@ -350,7 +350,7 @@ struct queue_item *queue_take_ready(struct queue *q)
     struct queue_item *item;
 
     lock_take(&q->lock);
-    item = oldest(q, FRAME_STATE_READY);
+    item = queue_oldest(q, FRAME_STATE_READY);
     if (item)
         frame_state_move(&item->state, FRAME_EVENT_TAKE);
     lock_give(&q->lock);
@@ -402,7 +402,7 @@ bool queue_has_ready(struct queue *q)
     bool has;
 
     lock_take(&q->lock);
-    has = oldest(q, FRAME_STATE_READY) != NULL;
+    has = queue_oldest(q, FRAME_STATE_READY) != NULL;
     lock_give(&q->lock);
     return has;
 }

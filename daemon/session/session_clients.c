@@ -26,7 +26,7 @@ static void add_client(struct session *s, struct session_client *c)
 {
     s->clients[s->n_clients++] = c;
     for (uint32_t i = 0; i < API_SUBMAPS_MAX; i++)
-        if (i == 0 || sources_has_world(s->sources, i))
+        if (i == 0 || sources_has_submap(s->sources, i))
             outbox_place(c->outbox, &s->places, i);
     session_tell_objects(s, c);
 }
@@ -111,7 +111,7 @@ static int start_feeding(struct session *s, struct session_client *c, const char
     *at = all[i];
     replace_ingest(s, c, w);
     if (!s->closing)
-        atomic_store(&s->may_rest, false);
+        atomic_store(&s->may_suspend, false);
     return 0;
 }
 

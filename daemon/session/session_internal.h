@@ -32,7 +32,7 @@ struct session {
 
     atomic_int refs;
     atomic_bool dead;
-    atomic_bool may_rest, resting, asked_for, hurried;
+    atomic_bool may_suspend, suspended, asked_for, hurried;
 
     struct lock lock; /* guards all that follows */
     enum session_state state;

@@ -8,11 +8,11 @@
 bool session_idle(struct session *s, double now_s, int suspend_s);
 /* Lets its device state go once it is saved: until a client that sends frames starts, or the state
  * is on the device again. */
-void session_allow_rest(struct session *s);
-bool session_may_rest(const struct session *s);
+void session_allow_suspend(struct session *s);
+bool session_may_suspend(const struct session *s);
 /* Its device state went to the disk, or is on the device again. */
-void session_set_resting(struct session *s, bool resting);
-bool session_resting(const struct session *s);
+void session_set_suspended(struct session *s, bool suspended);
+bool session_is_suspended(const struct session *s);
 
 /* Counters of a session in its checkpoints, beside how its frames ended. */
 struct session_saved {

@@ -33,21 +33,21 @@ static void forget_jump(struct session_jump *j, uint64_t seq)
 }
 
 enum control_reason session_take(struct session *s, int source, const struct frame *f,
-                                 struct sources_world *world)
+                                 struct sources_submap *out)
 {
     struct session_wakes w = {.n = 0};
     enum control_reason reason;
-    int n_worlds;
+    int n_submaps;
 
     lock_take(&s->lock);
-    n_worlds = sources_n_worlds(s->sources);
-    reason = sources_take(s->sources, source, f->seq, f->world_epoch, step_of(s, source, f), world);
-    world->connected = session_connected(s);
-    world->jump = s->jumps[source].now;
+    n_submaps = sources_n_submaps(s->sources);
+    reason = sources_take(s->sources, source, f->seq, f->world_epoch, step_of(s, source, f), out);
+    out->connected = session_connected(s);
+    out->jump = s->jumps[source].now;
     if (reason != CONTROL_REASON_NONE)
         forget_jump(&s->jumps[source], f->seq);
-    if (sources_n_worlds(s->sources) != n_worlds)
-        session_tell_place(s, world->submap, &w);
+    if (sources_n_submaps(s->sources) != n_submaps)
+        session_tell_place(s, out->submap, &w);
     lock_give(&s->lock);
     session_wake(s, &w);
     return reason;
@@ -143,12 +143,12 @@ int session_n_sources(struct session *s)
     return n;
 }
 
-int session_world_before(struct session *s, uint32_t submap)
+int session_submap_before(struct session *s, uint32_t submap)
 {
     int before;
 
     lock_take(&s->lock);
-    before = sources_world_before(s->sources, submap);
+    before = sources_submap_before(s->sources, submap);
     lock_give(&s->lock);
     return before;
 }

@@ -9,7 +9,7 @@
 
 /* sources_take(), sources_untake() of its sources. */
 enum control_reason session_take(struct session *s, int source, const struct frame *f,
-                                 struct sources_world *world);
+                                 struct sources_submap *out);
 void session_untake(struct session *s, int source, uint64_t seq);
 /* Counts a frame of the source that was refused because the phone had lost its tracking. */
 void session_add_break(struct session *s, int source);
@@ -25,7 +25,7 @@ int session_n_sources(struct session *s);
 void session_correct_poses(struct session *s, uint32_t first, const struct rigid *T_wc, uint32_t n,
                            uint64_t revision);
 /* Returns the submap from which the source's poses jumped into this one; -1: none. */
-int session_world_before(struct session *s, uint32_t submap);
+int session_submap_before(struct session *s, uint32_t submap);
 
 /* sources_learn(), sources_retake() of its sources. */
 MUST_CHECK int session_learn_source(struct session *s, const struct sources_record *r,

@@ -25,7 +25,7 @@ void session_update_state(struct session *s)
     if (session_feeders(s))
         s->state = SESSION_STREAMING;
     else if (s->state != SESSION_CREATED)
-        s->state = atomic_load(&s->resting) ? SESSION_SUSPENDED : SESSION_IDLE;
+        s->state = atomic_load(&s->suspended) ? SESSION_SUSPENDED : SESSION_IDLE;
 }
 
 uint32_t session_connected(const struct session *s)

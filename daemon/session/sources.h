@@ -28,7 +28,7 @@ struct sources;
 MUST_CHECK int sources_new(struct sources **s, struct err *err);
 /* Call it before the first frame: submaps from number `most` on are refused. Else GPU_SUBMAPS_MAX
  * are. */
-void sources_limit_worlds(struct sources *s, int most);
+void sources_limit_submaps(struct sources *s, int most);
 void sources_free(struct sources **s);
 size_t sources_bytes(void);
 
@@ -48,12 +48,12 @@ int sources_info(const struct sources *s, struct api_source *info);
 
 /* Fills list [API_SUBMAPS_MAX]: the submaps that frames were taken of, with source and epoch.
  * Returns how many there are. */
-int sources_worlds(const struct sources *s, struct api_submap *list);
+int sources_submaps(const struct sources *s, struct api_submap *list);
 /* Returns the submap of the same epoch before this one, which jumped or was cut from it; -1: there
  * is none. */
-int sources_world_before(const struct sources *s, uint32_t submap);
-bool sources_has_world(const struct sources *s, uint32_t submap);
-int sources_n_worlds(const struct sources *s); /* counts unseen ones below others, too */
+int sources_submap_before(const struct sources *s, uint32_t submap);
+bool sources_has_submap(const struct sources *s, uint32_t submap);
+int sources_n_submaps(const struct sources *s); /* counts unseen ones below others, too */
 
 /* Was this frame answered? *ack is its verdict. A refused frame is known by its time as well, since
  * another one may have its number. */
@@ -62,7 +62,7 @@ bool sources_verdict(const struct sources *s, int source, uint64_t seq, uint64_t
 
 /* Where a frame belongs: its submap, and how often its source had lost its tracking or jumped
  * within it. A frame whose `breaks` differs from that before it starts at a new place. */
-struct sources_world {
+struct sources_submap {
     uint32_t submap, breaks;
     bool cut; /* the submap continues the epoch's one before it */
     /* Set by the caller: clients of sources, a bit each; the source's motion behind the frame. */
@@ -84,13 +84,13 @@ enum sources_step {
  * sources_take - a frame is about to enter the queue
  *
  * In: step: a submap that begins within an epoch gets the epoch's next frames
- * Out:     *at: where it belongs
+ * Out:     *out: where it belongs
  * Returns: CONTROL_REASON_NONE: its number is reserved until sources_end() or sources_untake();
  *          CONTROL_DUPLICATE: not above the numbers of frames that are under way, or were used or
  *          dropped; CONTROL_WORLDS: the session has as many submaps as it may; CONTROL_OVERLOAD
  */
 enum control_reason sources_take(struct sources *s, int source, uint64_t seq, uint32_t world_epoch,
-                                 enum sources_step step, struct sources_world *world);
+                                 enum sources_step step, struct sources_submap *out);
 /* Counts a frame that was refused because its phone had lost its tracking. */
 void sources_add_break(struct sources *s, int source);
 /* The queue had no room for the frame. A submap that it began is removed, if it is the session's

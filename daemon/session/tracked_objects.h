@@ -64,7 +64,7 @@ struct tracked_objects {
 
 /* Updates the objects from a picture. Returns the mask of the entries that clients are told of. */
 uint64_t tracked_objects_update(struct tracked_objects *s,
-                                const struct tracked_objects_search *look);
+                                const struct tracked_objects_search *search);
 
 /* Copies the last changes, the oldest first, into list [TRACKED_OBJECTS_HISTORY]; returns how
  * many. */

@@ -76,7 +76,7 @@ void bundling_free(struct bundling **bundling)
 
 /* ------------------------------------------------------------------------- the disk */
 
-static void nap(void)
+static void disk_nap(void)
 {
     const struct timespec t = {.tv_nsec = NAP_NS};
 
@@ -93,7 +93,7 @@ static int save_frames(struct bundling *b)
         return 1;
     }
     session_work_save(b->session, false);
-    nap();
+    disk_nap();
     return 0;
 }
 
@@ -115,7 +115,7 @@ static int save_all(struct bundling *b)
     }
     rc = b->writing ? store_saved_again(b->session) : 0;
     if (rc == 0)
-        nap();
+        disk_nap();
     else
         b->writing = false;
     return rc;
@@ -123,13 +123,14 @@ static int save_all(struct bundling *b)
 
 /* ------------------------------------------------------------------------- points */
 
-static struct ties_keyframe *keyframe(const struct bundling *b, uint32_t k)
+static struct ties_keyframe *bundling_keyframe(const struct bundling *b, uint32_t k)
 {
     return ties_room(b->ties, k);
 }
 
 /* (W13) Returns the weight of a keyframe for a point. */
-static float weight(const struct moved *m, const struct describe_keyframe *seen, struct vec3 p)
+static float point_weight(const struct moved *m, const struct describe_keyframe *seen,
+                          struct vec3 p)
 {
     struct vec3 c = rigid_apply(&m->back, p);
     float w = UNSEEN / (1 + vec3_norm2(c)), x, y, in, depth, off;
@@ -160,14 +161,14 @@ static bool move_point(struct bundling *b, struct mirror_point *p, float step)
     bool moves = false;
 
     for (uint32_t k = 0; k < b->n; k++) {
-        const struct ties_keyframe *key = keyframe(b, k);
+        const struct ties_keyframe *key = bundling_keyframe(b, k);
         const struct moved *m = &b->moved[k];
         struct vec3 to;
         float w;
 
         if (key->world != p->submap)
             continue;
-        w = weight(m, &key->seen, at);
+        w = point_weight(m, &key->seen, at);
         to = rigid_apply(&m->C, at);
         sum[0] += (double)w * (double)(to.x - at.x);
         sum[1] += (double)w * (double)(to.y - at.y);
@@ -236,7 +237,7 @@ static int find_rows(struct bundling *b)
 
     for (int i = 0; i < n; i++)
         for (uint32_t k = b->k; k < b->n; k++) {
-            if (b->rows[i].submap != keyframe(b, k)->world ||
+            if (b->rows[i].submap != bundling_keyframe(b, k)->world ||
                 memcmp(&b->rows[i].T_wc, &b->moved[k].was, sizeof(b->moved[k].was)) != 0)
                 continue;
             b->moved[k].row = (int64_t)b->row + i;
@@ -248,7 +249,8 @@ static int find_rows(struct bundling *b)
 }
 
 /* Interpolates a pose between two corrections, `share` of the way from the first to the second. */
-static void between(struct rigid *T, const struct moved *a, const struct moved *b, double share)
+static void pose_between(struct rigid *T, const struct moved *a, const struct moved *b,
+                         double share)
 {
     struct sim3 A, B, C, by;
     double d[6];
@@ -282,7 +284,7 @@ static void move_row(const struct bundling *b, const struct session_pose *pose, 
     for (uint32_t k = 0; k < b->n && !after; k++) {
         const struct moved *m = &b->moved[k];
 
-        if (m->row < 0 || keyframe(b, k)->world != pose->submap)
+        if (m->row < 0 || bundling_keyframe(b, k)->world != pose->submap)
             continue;
         if (m->row <= row)
             before = m;
@@ -292,9 +294,10 @@ static void move_row(const struct bundling *b, const struct session_pose *pose, 
     if (before && before->row == row)
         *T = before->is;
     else if (before && after)
-        between(T, before, after, (double)(row - before->row) / (double)(after->row - before->row));
+        pose_between(T, before, after,
+                     (double)(row - before->row) / (double)(after->row - before->row));
     else if (before || after)
-        between(T, before ? before : after, before ? before : after, 0);
+        pose_between(T, before ? before : after, before ? before : after, 0);
 }
 
 /* Moves the frames of the path, then the keyframes themselves. */
@@ -308,13 +311,13 @@ static int move_rows(struct bundling *b)
         session_correct_poses(b->session, (uint32_t)b->row, b->T_wc, (uint32_t)n, b->revision);
     b->row += (uint64_t)n;
     for (uint32_t k = 0; n == 0 && b->is_moved && k < b->n; k++)
-        keyframe(b, k)->T_wc = b->moved[k].is;
+        bundling_keyframe(b, k)->T_wc = b->moved[k].is;
     return n == 0;
 }
 
 /* ------------------------------------------------------------------------- steps */
 
-static void tell(struct bundling *b, enum api_bundle_state state)
+static void bundling_tell(struct bundling *b, enum api_bundle_state state)
 {
     struct bundle_result r;
 
@@ -323,7 +326,7 @@ static void tell(struct bundling *b, enum api_bundle_state state)
                         &(struct api_bundle){state, r.n_keyframes, r.n_pairs, r.moved_m});
 }
 
-static void end(struct bundling *b, bool is_saved)
+static void bundling_end(struct bundling *b, bool is_saved)
 {
     static const enum api_bundle_state states[] = {
         [BUNDLE_UNSEEN] = API_BUNDLE_UNSEEN,     [BUNDLE_RIGHT] = API_BUNDLE_RIGHT,
@@ -333,7 +336,7 @@ static void end(struct bundling *b, bool is_saved)
     struct bundle_result r;
 
     bundle_tell(b->bundle, &r);
-    tell(b, is_saved ? states[r.end] : API_BUNDLE_FAILED);
+    bundling_tell(b, is_saved ? states[r.end] : API_BUNDLE_FAILED);
     LOG_AT(LOG_INFO,
            "session %s: bundled, %s: %u keyframes, %u pairs, %.2f to %.2f deviations, moved by "
            "%.3f m at most",
@@ -342,7 +345,7 @@ static void end(struct bundling *b, bool is_saved)
 }
 
 /* Compares keyframes; at the end computes how they move. */
-static int compare(struct bundling *b)
+static int bundling_compare(struct bundling *b)
 {
     struct bundle_result r;
 
@@ -354,7 +357,7 @@ static int compare(struct bundling *b)
     for (uint32_t k = 0; b->is_moved && k < b->n; k++) {
         struct moved *m = &b->moved[k];
 
-        m->was = keyframe(b, k)->T_wc;
+        m->was = bundling_keyframe(b, k)->T_wc;
         bundle_pose(b->bundle, k, &m->is);
         m->back = rigid_inverse(&m->was);
         m->C = rigid_mul(&m->is, &m->back);
@@ -366,16 +369,16 @@ static int compare(struct bundling *b)
 bool bundling_step(struct bundling *b)
 {
     static int (*const steps[])(struct bundling * b) = {
-        save_frames, save_all, compare, move_points, find_rows, move_rows, save_all};
+        save_frames, save_all, bundling_compare, move_points, find_rows, move_rows, save_all};
     int rc;
 
     if (session_dead(b->session))
         return false;
-    tell(b, API_BUNDLE_RUNNING);
+    bundling_tell(b, API_BUNDLE_RUNNING);
     rc = steps[b->step](b);
     b->step += rc > 0;
     if (rc >= 0 && b->step < (int)(sizeof(steps) / sizeof(steps[0])))
         return true;
-    end(b, rc > 0);
+    bundling_end(b, rc > 0);
     return false;
 }

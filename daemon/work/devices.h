@@ -26,7 +26,7 @@ struct devices {
         bool needed;                 /* without it the service is not ready */
     } of[DEVICES_MAX];
     bool all_cuda; /* "cuda": at least one of the others has to open */
-    bool rest;     /* "auto": if it turns out to be CUDA, the other devices too */
+    bool others;   /* "auto": if it turns out to be CUDA, the other devices too */
 };
 
 /*

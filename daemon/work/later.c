@@ -107,7 +107,7 @@ void later_kick(struct later_task *t)
 
 /* ------------------------------------------------------------------------- lives */
 
-static int count(const struct later *l, const struct later_kind *kind, const char *owner)
+static int tasks_count(const struct later *l, const struct later_kind *kind, const char *owner)
 {
     int n = 0;
 
@@ -133,8 +133,8 @@ int later_new(struct later *l, struct later_task **task, const struct later_kind
     lock_take(&l->lock);
     if (atomic_load(&l->stopped))
         rc = err_set(err, ERR_BUSY, "the server is stopping");
-    else if ((kind->most && count(l, kind, NULL) >= kind->most) ||
-             (kind->most_of_owner && count(l, kind, t->owner) >= kind->most_of_owner))
+    else if ((kind->most && tasks_count(l, kind, NULL) >= kind->most) ||
+             (kind->most_of_owner && tasks_count(l, kind, t->owner) >= kind->most_of_owner))
         rc = err_set(err, ERR_BUSY, "other %s are being worked on", kind->name);
     if (rc == 0) {
         t->next = l->first;

@@ -74,7 +74,7 @@ static const struct rigid *pose_of(struct rigid *room, const struct job *job)
 bool loop_closure_wants(struct job *job)
 {
     struct loop_closure *p = session_work(job->session)->loops;
-    const struct loop_closure_world *w;
+    const struct loop_closure_submap *w;
     const struct rigid *T;
     struct rigid room;
     float far = 1;
@@ -83,7 +83,7 @@ bool loop_closure_wants(struct job *job)
         return false;
     if (p->n - atomic_load(&p->n_seen) >= LOOP_CLOSURE_WAITING || is_mapped(job))
         return false;
-    w = &p->worlds[job->item->submap];
+    w = &p->submaps[job->item->submap];
     if (p->n >= (w->n < FEW ? TIES_KEYFRAMES : TIES_KEYFRAMES - FOR_FEW))
         return false;
     if (w->n < SOON)
@@ -113,7 +113,7 @@ void loop_closure_keep(struct job *job)
 {
     struct loop_closure *p = session_work(job->session)->loops;
     struct loop_closure_waiting *k = &p->waiting[p->n % LOOP_CLOSURE_WAITING];
-    struct loop_closure_world *w = &p->worlds[job->item->submap];
+    struct loop_closure_submap *w = &p->submaps[job->item->submap];
     struct describe_picture *picture = &k->picture;
 
     *picture = (struct describe_picture){
@@ -125,7 +125,7 @@ void loop_closure_keep(struct job *job)
     memcpy(k->depth, job->frame.depth_out,
            (size_t)picture->depth_w * (size_t)picture->depth_h * sizeof(*k->depth));
     picture->depth = k->depth;
-    k->world = job->item->submap;
+    k->submap = job->item->submap;
     k->cut = job->item->cut;
     k->T_wc = job->frame.result.T_wc;
     w->last = k->T_wc;
@@ -138,15 +138,16 @@ void loop_closure_keep(struct job *job)
 
 /* Claims a place for a submap that begins with a jump or a cut, by its poses: near the submap that
  * it jumped from, or as its path continues. */
-static bool claim(struct loop_closure *p, const struct loop_closure_waiting *k)
+static bool submap_claim(struct loop_closure *p, const struct loop_closure_waiting *k)
 {
-    int64_t parent = p->worlds[k->world].claimed ? -1 : session_world_before(p->session, k->world);
+    int64_t parent =
+        p->submaps[k->submap].claimed ? -1 : session_submap_before(p->session, k->submap);
     double length = (double)session_setup(p->session)->options.submap_m;
 
-    p->worlds[k->world].claimed = true;
+    p->submaps[k->submap].claimed = true;
     if (parent < 0)
         return false;
-    ties_claim(p->ties, &(struct ties_claim){.world = k->world,
+    ties_claim(p->ties, &(struct ties_claim){.world = k->submap,
                                              .parent = (uint32_t)parent,
                                              .T_wc = k->T_wc,
                                              .sigma_m = k->cut ? CUT_M * length : JUMP_M,
@@ -155,7 +156,7 @@ static bool claim(struct loop_closure *p, const struct loop_closure_waiting *k)
     return true;
 }
 
-static bool moved(const struct api_submap *at, const struct rigid *T)
+static bool submap_moved(const struct api_submap *at, const struct rigid *T)
 {
     struct rigid was;
 
@@ -179,10 +180,10 @@ static void place_all(struct loop_closure *p, int n)
         if (!place->known || place->fixed)
             continue;
         small_to(&T, &place->T);
-        if (!moved(at, &T))
+        if (!submap_moved(at, &T))
             continue;
         pose_numbers(places.pose[at->submap], &T);
-        places.told[at->submap] = p->worlds[at->submap].mine = true;
+        places.told[at->submap] = p->submaps[at->submap].mine = true;
         n_moved++;
         if (!at->placed)
             LOG_AT(LOG_INFO, "session %s: submap %u is tied to its world", session_id(p->session),
@@ -214,14 +215,14 @@ static int find_places(struct loop_closure *p, bool all_fixed)
         struct rigid T;
 
         place->fixed = at->submap == 0 ||
-                       (at->placed && (all_fixed || !at->tied || !p->worlds[at->submap].mine));
+                       (at->placed && (all_fixed || !at->tied || !p->submaps[at->submap].mine));
         if (place->fixed && pose_from_numbers(&T, at->pose, PLACES_MAX_M, NULL) == 0)
             small_from(&place->T, &T);
     }
     return n;
 }
 
-static void solve(struct loop_closure *p)
+static void ties_solve_places(struct loop_closure *p)
 {
     int n = find_places(p, false);
     struct err err = {0};
@@ -233,24 +234,24 @@ static void solve(struct loop_closure *p)
 }
 
 /* Returns the first submap of this one's chain of jumps and cuts. */
-static uint32_t root_of(struct session *s, uint32_t world)
+static uint32_t submap_root(struct session *s, uint32_t submap)
 {
     int before;
 
-    while ((before = session_world_before(s, world)) >= 0)
-        world = (uint32_t)before;
-    return world;
+    while ((before = session_submap_before(s, submap)) >= 0)
+        submap = (uint32_t)before;
+    return submap;
 }
 
 /* Do poses tell how the camera moved since the last judged keyframe? Poses that seem to jump are
  * judged as well: those of a wrong unit always do. */
-static void judge(struct loop_closure *p, const struct ties_keyframe *k)
+static void poses_judge(struct loop_closure *p, const struct ties_keyframe *k)
 {
     const struct ties_keyframe *last = p->n_described ? ties_room(p->ties, p->judged) : NULL;
 
     if (p->convention != CONVENTION_GIVEN || p->votes.n >= JUDGED_MOST)
         return;
-    if (!last || root_of(p->session, last->world) != root_of(p->session, k->world) ||
+    if (!last || submap_root(p->session, last->world) != submap_root(p->session, k->world) ||
         !confirm_pair(&p->confirmed, &last->seen, &k->seen)) {
         p->judged = p->n_described;
         return;
@@ -280,16 +281,16 @@ static bool describe_next(struct loop_closure *p, struct describe_room *room)
 
     if (!k)
         return false;
-    k->world = w->world;
+    k->world = w->submap;
     k->T_wc = w->T_wc;
     describe_picture(&k->seen, room, &w->picture);
     if (!has_ties(&session_setup(p->session)->options))
         return true;
-    judge(p, k);
-    more = claim(p, w);
+    poses_judge(p, k);
+    more = submap_claim(p, w);
     more = ties_next(p->ties, p->n_described) || more;
     if (more)
-        solve(p);
+        ties_solve_places(p);
     return true;
 }
 
@@ -431,7 +432,7 @@ static void count_again(struct loop_closure *p, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
         const struct ties_keyframe *k = ties_room(p->ties, i);
-        struct loop_closure_world *w = &p->worlds[k->world];
+        struct loop_closure_submap *w = &p->submaps[k->world];
 
         w->last = k->T_wc;
         w->n++;

@@ -11,7 +11,7 @@
 
 /* A keyframe that is not described yet. Its memory is used again for the next one. */
 struct loop_closure_waiting {
-    uint32_t world;
+    uint32_t submap;
     bool cut; /* its submap continues another one */
     struct rigid T_wc;
     struct describe_picture picture;
@@ -20,7 +20,7 @@ struct loop_closure_waiting {
     size_t pixels; /* of depth */
 };
 
-struct loop_closure_world {
+struct loop_closure_submap {
     struct rigid last;  /* pose of its last keyframe */
     uint32_t n;         /* keyframes */
     bool claimed, mine; /* owned by the slices; mine: they have placed it */
@@ -39,7 +39,7 @@ struct loop_closure {
     struct loop_closure_waiting waiting[LOOP_CLOSURE_WAITING];
     /* Owned by the worker, then the committer. */
     uint32_t n;
-    struct loop_closure_world worlds[API_SUBMAPS_MAX];
+    struct loop_closure_submap submaps[API_SUBMAPS_MAX];
     /* Owned by the slices. */
     struct convention_votes votes;
     uint32_t judged;            /* keyframe */

@@ -171,7 +171,8 @@ struct search {
     struct rigid T_cw;
 };
 
-static enum tracked_objects_visibility view(void *ctx, const char *object, const struct rigid *T_wo)
+static enum tracked_objects_visibility slice_view(void *ctx, const char *object,
+                                                  const struct rigid *T_wo)
 {
     const struct search *l = ctx;
     struct rigid T_co = rigid_mul(&l->T_cw, T_wo);
@@ -201,7 +202,7 @@ static int search_picture(struct object_search *p, struct search_room *room,
                                           .revision = w->revision,
                                           .submap = w->submap,
                                           .at = room->detections,
-                                          .view = view,
+                                          .view = slice_view,
                                           .ctx = &search};
     uint32_t n = 0;
     int rc = 0;
@@ -243,7 +244,7 @@ static bool run_slice(void *session, void *room)
     if (n_waiting(p) == 0)
         return false;
     if (!skips && search_picture(p, room, w, &err)) {
-        LOG_AT(LOG_ERR, "session %s: objects are not looked for any more: %s", session_id(s),
+        LOG_AT(LOG_ERR, "session %s: objects are not searched for any more: %s", session_id(s),
                err.text);
         atomic_store(&p->broken, true);
         skips = true;

@@ -66,8 +66,8 @@ size_t parts_bytes(const struct session_options *o, int net_w, int net_h)
 /* ------------------------------------------------------------------------- plain bytes */
 
 /* Unpacks n bytes of a part, raw or deflated. */
-static int unpack(struct parts *p, const struct frame_part *part, size_t n, const uint8_t **bytes,
-                  struct err *err)
+static int part_unpack(struct parts *p, const struct frame_part *part, size_t n,
+                       const uint8_t **bytes, struct err *err)
 {
     *bytes = part->data;
     if (part->codec == FRAME_RAW)
@@ -89,7 +89,7 @@ static int unpack_depth(struct parts *p, const struct frame_part *part, struct e
     if (part->codec == FRAME_PNG)
         return png_decode_gray(p->values, part->data, part->len, 16, part->width, part->height,
                                err);
-    rc = unpack(p, part, 2 * n, &planes, err);
+    rc = part_unpack(p, part, 2 * n, &planes, err);
     if (rc == 0)
         depth_join_planes(p->values, planes, w, n);
     return rc;
@@ -101,7 +101,7 @@ static int unpack_sure(struct parts *p, const struct frame_part *part, const uin
     size_t n = (size_t)part->width * (size_t)part->height;
 
     if (part->codec != FRAME_PNG)
-        return unpack(p, part, n, sure, err);
+        return part_unpack(p, part, n, sure, err);
     if (array_grow(&p->bytes, &p->bytes_cap, n, 1))
         return err_set(err, ERR_MEMORY, "no memory for confidence of %zu pixels", n);
     *sure = p->bytes;
@@ -111,7 +111,7 @@ static int unpack_sure(struct parts *p, const struct frame_part *part, const uin
 /* ------------------------------------------------------------------------- depth */
 
 /* Returns n so that every n-th pixel, from the middle of the first n on, fits. */
-static int thinning(int w, int h)
+static int thinning_step(int w, int h)
 {
     int n = 1;
 
@@ -121,7 +121,7 @@ static int thinning(int w, int h)
 }
 
 /* Returns the place of a thinned row or column in the whole picture. */
-static size_t thinned(int i, int n, int size)
+static size_t thinned_place(int i, int n, int size)
 {
     int at = i * n + n / 2;
 
@@ -134,7 +134,7 @@ static void keep_depth(struct gpu_sensor *to, uint16_t *room, const uint16_t *fr
     for (int y = 0; y < to->height; y++)
         for (int x = 0; x < to->width; x++)
             room[(size_t)y * (size_t)to->width + (size_t)x] =
-                from[thinned(y, n, h) * (size_t)w + thinned(x, n, w)];
+                from[thinned_place(y, n, h) * (size_t)w + thinned_place(x, n, w)];
     to->values = room;
 }
 
@@ -144,7 +144,7 @@ static void keep_sure(struct gpu_sensor *to, uint8_t *room, const uint8_t *from,
     for (int y = 0; y < to->height; y++)
         for (int x = 0; x < to->width; x++)
             room[(size_t)y * (size_t)to->width + (size_t)x] =
-                from[thinned(y, n, h) * (size_t)w + thinned(x, n, w)];
+                from[thinned_place(y, n, h) * (size_t)w + thinned_place(x, n, w)];
     to->sure = room;
 }
 
@@ -160,7 +160,7 @@ static struct intrinsics depth_intrinsics(const struct queue_item *item,
 static int decode_depth(struct parts *p, struct queue_item *item, uint8_t *room,
                         const struct frame_part *part, struct err *err)
 {
-    int w = part->width, h = part->height, n = thinning(w, h), rc;
+    int w = part->width, h = part->height, n = thinning_step(w, h), rc;
     struct gpu_sensor *to = &item->sensor;
     struct intrinsics K = depth_intrinsics(item, part);
 
@@ -199,7 +199,7 @@ static int decode_sure(struct parts *p, struct queue_item *item, uint8_t *room,
     if (rc)
         return rc;
     keep_sure(&item->sensor, room, sure, part->width, part->height,
-              thinning(part->width, part->height));
+              thinning_step(part->width, part->height));
     item->bad_part = 0;
     return 0;
 }
@@ -291,7 +291,7 @@ static int decode_mask(struct parts *p, struct queue_item *item, uint8_t *room,
     const uint8_t *bits;
 
     item->bad_part = FRAME_MASK;
-    rc = unpack(p, part, stride * (size_t)h, &bits, err);
+    rc = part_unpack(p, part, stride * (size_t)h, &bits, err);
     if (rc)
         return rc;
     for (int y = 0; y < net_h; y++)

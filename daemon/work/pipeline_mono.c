@@ -72,7 +72,7 @@ static void open_job(struct job *job)
 
     /* a submap that was cut off continues the one before */
     bool goes_on = k->kept.any && item->cut && item->submap != k->kept.submap &&
-                   session_world_before(job->session, item->submap) == (int)k->kept.submap;
+                   session_submap_before(job->session, item->submap) == (int)k->kept.submap;
 
     if (job->closing_round) {
         open_round(job);

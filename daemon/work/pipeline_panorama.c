@@ -74,7 +74,7 @@ static bool takes_pose(const struct session_options *o, const struct frame *f)
 }
 
 /* Proposes voxels five per cent larger; the box stays. */
-static bool smaller(struct session_options *o, char what[API_NAME_CAP])
+static bool panorama_smaller(struct session_options *o, char what[API_NAME_CAP])
 {
     o->voxel_m *= 1.05f;
     o->step_m = o->voxel_m / MIRROR_VOXEL_STEPS;
@@ -141,6 +141,6 @@ const struct pipeline pipeline_panorama = {
     .open = open_job,
     .finish = finish_job,
     .takes_pose = takes_pose,
-    .has_one_world = true,
-    .smaller = smaller,
+    .has_one_submap = true,
+    .smaller = panorama_smaller,
 };

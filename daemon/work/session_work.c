@@ -53,13 +53,13 @@ void session_work_retire(struct session *s)
     session_work(s)->ops->retire(s);
 }
 
-void session_work_save(struct session *s, bool rest)
+void session_work_save(struct session *s, bool suspend)
 {
     if (!session_disk(s))
         return;
-    store_want_checkpoint(s, rest);
+    store_want_checkpoint(s, suspend);
     session_work_kick_device(s);
-    if (rest) /* perhaps it is saved already */
+    if (suspend) /* perhaps it is saved already */
         session_work_retire(s);
 }
 
@@ -146,7 +146,7 @@ int session_work_picture_turn(const struct session_work *k, const struct queue_i
     return session_work_see(k, item, &seen);
 }
 
-/* inertial samples */
+/* ------------------------------------------------------------------------- inertial samples */
 
 void session_work_put_inertial(const struct session_work *k, const struct queue_item *item,
                                struct gpu_frame *f)

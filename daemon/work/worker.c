@@ -46,7 +46,7 @@ static void free_retired(struct worker *w)
     struct session_work *k;
 
     while ((k = pop_retired(w)))
-        if (k->device && store_may_rest(k->session) && !session_waits_for_rounds(k->session))
+        if (k->device && store_may_suspend(k->session) && !session_waits_for_rounds(k->session))
             worker_make_leave(w, k);
         else
             session_unref(k->session);
@@ -158,7 +158,7 @@ static void *worker_thread(void *arg)
     return NULL;
 }
 
-/* called by other threads */
+/* ------------------------------------------------------------------------- called by other threads */
 
 static void retire_session(struct session *s)
 {

@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-/* the device turn of a session */
+/* ------------------------------------------------------------------------- the device turn of a session */
 
 /* What a session's device turn is for. */
 enum step {
@@ -282,7 +282,7 @@ static void batch_submit(struct worker *w, struct batch *b)
     w->n_batches++;
 }
 
-/* while a batch is filled */
+/* ------------------------------------------------------------------------- while a batch is filled */
 
 static void note_queue_time(struct worker *w, const struct queue_item *item)
 {

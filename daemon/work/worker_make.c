@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-#define LOOK_US 1000000 /* between two readings of the device's state */
+#define READ_US 1000000 /* between two readings of the device's state */
 #define IDLE_US 500000  /* between two signs of life of a waiting thread */
 
 /* ------------------------------------------------------------------------- lists */
@@ -149,14 +149,14 @@ static void give_back(struct worker *w, struct session_work *k)
 }
 
 /* Reads memory and temperature of the device, for worker_get_device(). */
-static void note_device(struct worker *w, uint64_t *looked_us)
+static void note_device(struct worker *w, uint64_t *read_us)
 {
     uint64_t now_us = clock_us();
     struct gpu_info info;
 
-    if (now_us - *looked_us < LOOK_US)
+    if (now_us - *read_us < READ_US)
         return;
-    *looked_us = now_us;
+    *read_us = now_us;
     gpu_get_info(w->gpu, &info);
     lock_take(&w->lock);
     w->info = info;
@@ -186,7 +186,7 @@ static void *maker_thread(void *arg)
 {
     struct worker *w = arg;
     struct session_work *leaving, *made;
-    uint64_t looked_us = clock_us();
+    uint64_t read_us = clock_us();
 
     pthread_setname_np(pthread_self(), "maker");
     while (wait_for_work(w, &leaving, &made)) {
@@ -195,12 +195,12 @@ static void *maker_thread(void *arg)
             give_back(w, leaving);
         if (made)
             make_session(w, made);
-        note_device(w, &looked_us);
+        note_device(w, &read_us);
     }
     return NULL;
 }
 
-/* called by the worker */
+/* ------------------------------------------------------------------------- called by the worker */
 
 void worker_make_session(struct worker *w, struct session_work *k)
 {
@@ -214,7 +214,7 @@ void worker_make_leave(struct worker *w, struct session_work *k)
 {
     k->leaving = k->device;
     k->device = NULL;
-    session_set_resting(k->session, session_disk(k->session) != NULL);
+    session_set_suspended(k->session, session_disk(k->session) != NULL);
     lock_take(&w->lock);
     list_join(w, WORKER_LEAVING, k);
     w->make.n_leaving++;

@@ -66,7 +66,7 @@ static void jumps(void **state)
 static void paths_are_cut(void **state)
 {
     struct jump j = {.any = false};
-    struct sources_world world = {.submap = 99};
+    struct sources_submap world = {.submap = 99};
     struct sources *s;
     struct err err = {0};
     int cuts = 0;
@@ -91,7 +91,7 @@ static void paths_are_cut(void **state)
         assert_int_equal(world.submap, submap[seq]);
         assert_int_equal(world.cut, submap[seq] == 1); /* the first one goes on from nothing */
     }
-    assert_int_equal(sources_world_before(s, 1), 0);
+    assert_int_equal(sources_submap_before(s, 1), 0);
     sources_free(&s);
 }
 
@@ -102,7 +102,7 @@ static void worlds_of_jumps(void **state)
     static uint8_t bytes[1 << 22];
     struct sources *s, *again;
     struct err err = {0};
-    struct sources_world world = {.submap = 99};
+    struct sources_submap world = {.submap = 99};
     uint32_t breaks;
     uint64_t seq = 0;
     size_t len;
@@ -127,22 +127,22 @@ static void worlds_of_jumps(void **state)
     for (uint32_t i = 0; i < 5; i++) {
         const int before[] = {-1, 0, 1, -1, -1};
 
-        assert_int_equal(sources_world_before(s, i), before[i]);
-        assert_int_equal(sources_world_before(again, i), before[i]);
+        assert_int_equal(sources_submap_before(s, i), before[i]);
+        assert_int_equal(sources_submap_before(again, i), before[i]);
     }
     sources_free(&again);
     breaks = world.breaks;
     for (uint32_t i = 0; i < 400; i++) { /* half of all worlds are left for those that are said */
         const struct control_ack used = {.seq = seq - 1, .status = CONTROL_USED};
-        int n_worlds = sources_n_worlds(s);
+        int n_submaps = sources_n_submaps(s);
 
         sources_end(s, 0, 0, &used);
         assert_int_equal(sources_take(s, 0, seq++, 5, SOURCES_JUMPED, &world), CONTROL_REASON_NONE);
         assert_true(world.submap < SOURCES_JUMPED_MAX);
-        breaks += sources_n_worlds(s) == n_worlds; /* where no world begins it breaks off */
+        breaks += sources_n_submaps(s) == n_submaps; /* where no submap begins it breaks off */
         assert_int_equal(world.breaks, breaks);
     }
-    assert_int_equal(sources_n_worlds(s), SOURCES_JUMPED_MAX);
+    assert_int_equal(sources_n_submaps(s), SOURCES_JUMPED_MAX);
     sources_free(&s);
 }
 
@@ -150,7 +150,7 @@ static void worlds_of_jumps(void **state)
  * nothing that was seen before it stands beside it. */
 static void breaks_begin_no_world(void **state)
 {
-    struct sources_world world = {.submap = 99};
+    struct sources_submap world = {.submap = 99};
     struct sources *s;
     struct err err = {0};
     uint64_t seq = 0;
@@ -177,7 +177,7 @@ static void breaks_begin_no_world(void **state)
 /* A frame that the queue did not take begins no world; one behind which others were taken does. */
 static void what_is_not_taken_begins_nothing(void **state)
 {
-    struct sources_world world = {.submap = 99};
+    struct sources_submap world = {.submap = 99};
     struct sources *s;
     struct err err = {0};
 
@@ -188,19 +188,19 @@ static void what_is_not_taken_begins_nothing(void **state)
     assert_int_equal(sources_take(s, 0, 1, 0, SOURCES_ON, &world), CONTROL_REASON_NONE);
     assert_int_equal(sources_take(s, 0, 2, 0, SOURCES_JUMPED, &world), CONTROL_REASON_NONE);
     sources_untake(s, 0, 2);
-    assert_int_equal(sources_n_worlds(s), 1);
+    assert_int_equal(sources_n_submaps(s), 1);
     sources_untake(s, 0, 2);
-    assert_int_equal(sources_n_worlds(s), 1);
+    assert_int_equal(sources_n_submaps(s), 1);
     assert_int_equal(sources_take(s, 0, 2, 0, SOURCES_JUMPED, &world), CONTROL_REASON_NONE);
     assert_int_equal(world.submap, 1);
     assert_int_equal(sources_take(s, 0, 3, 0, SOURCES_ON, &world), CONTROL_REASON_NONE);
     sources_untake(s, 0, 2); /* frame 3 is in that world */
-    assert_int_equal(sources_n_worlds(s), 2);
+    assert_int_equal(sources_n_submaps(s), 2);
     assert_int_equal(sources_take(s, 0, 4, 0, SOURCES_JUMPED, &world), CONTROL_REASON_NONE);
     assert_int_equal(sources_take(s, 1, 1, 0, SOURCES_ON, &world), CONTROL_REASON_NONE);
     assert_int_equal(world.submap, 3);
     sources_untake(s, 0, 4); /* its number lies between others */
-    assert_int_equal(sources_n_worlds(s), 4);
+    assert_int_equal(sources_n_submaps(s), 4);
     sources_free(&s);
 }
 
