@@ -63,8 +63,7 @@ static void variable_name(char *buf, size_t cap, const struct config_key *key)
         *p = (char)toupper((unsigned char)*p);
 }
 
-/* Does `name` (after RECOND_) begin with one of our sections? Other variables belong to other
- * programs. */
+/* Does `name` (after RECOND_) begin with one of our sections? Others are not ours. */
 static bool names_section(const char *name)
 {
     struct config_key key;

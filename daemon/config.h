@@ -107,8 +107,8 @@ MUST_CHECK int config_load(struct config *config, enum config_action *action, in
  */
 MUST_CHECK int config_check(const struct config *config, struct err *err);
 
-/* Prints the whole configuration in the file's own syntax; a value that is not the default says
- * so. */
+/* Prints the configuration in the file's own syntax; and marks values that differ from the
+ * default. */
 void config_print(FILE *out, const struct config *config);
 void config_help(FILE *out);
 

@@ -34,8 +34,7 @@ bool config_table_at(struct config_key *key, int i);
 bool config_table_find(struct config_key *key, const char *section, const char *name,
                        const char **hint);
 
-/* Converts and stores one value. Returns 0; ERR_INPUT saying what is allowed; the caller sets
- * where. */
+/* Converts and stores one value. Returns 0; ERR_INPUT saying what is allowed. */
 MUST_CHECK int config_table_set(struct config *config, const struct config_key *key,
                                 const char *value, struct err *err);
 

@@ -213,8 +213,7 @@ static void each_session(struct core *c, void (*call)(struct core *c, struct ses
         call(c, s);
 }
 
-/* Results of a session with a journal are on the disk when they are answered, so its client can go
- * on after a restart. */
+/* Results of a session with a journal are on the disk before its client is told. */
 static void say_stopping(struct session *s, enum outbox_haste haste)
 {
     const struct control_bye resume = {CONTROL_RESUME, 500, "the server is stopping"};
@@ -354,8 +353,8 @@ static void forget_expired(struct core *c, struct session *s)
     core_forget(c, s);
 }
 
-/* A session without a client that sends frames leaves its device. One that could not be saved is
- * tried again. */
+/* A session without a client that sends frames leaves its device. A save that failed is tried
+ * again. */
 static void session_suspend_idle(struct core *c, struct session *s)
 {
     int suspend_s = core_config(c).session.suspend_s;

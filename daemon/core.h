@@ -69,8 +69,7 @@ extern const char core_commit[];
  */
 MUST_CHECK int core_open(struct core **core, const struct config *config,
                          const struct core_backend *backend, struct err *err);
-/* Ends all threads and sessions. The edges may still call, and find nothing; they are not called
- * any more. */
+/* Ends all threads and sessions. The edges may still call, and find nothing. */
 void core_stop(struct core *c);
 /* Call it after core_stop(), when the edges have stopped. */
 void core_close(struct core **core);
@@ -80,8 +79,7 @@ void core_set_edges(struct core *c, const struct edge_ops *ops, void *edge,
 /* Health says ready from now on, and sessions are recovered. Call it after core_set_edges(). */
 void core_set_ready(struct core *c);
 
-/* Takes over limits and defaults for new sessions; `later` lists keys that need a restart. Returns
- * their number. */
+/* Takes over limits and defaults; `later` lists keys that need a restart. Returns their number. */
 int core_reload(struct core *c, const struct config *fresh, char *later, size_t cap);
 struct config core_config(struct core *c);
 
@@ -91,8 +89,7 @@ void core_sweep(struct core *c);
 void core_release(struct session *s);
 /* Takes it out of the registry, tells its clients and frees its device state. */
 void core_forget(struct core *c, struct session *s);
-/* Takes no more sessions, clients or frames; clients are told to come back when they have
- * everything. */
+/* Takes no more sessions, clients or frames; clients are told to reconnect. */
 void core_drain(struct core *c);
 /* The same, at once. */
 void core_hasten(struct core *c);
@@ -102,14 +99,12 @@ MUST_CHECK int core_refuses(const struct core *c, struct err *err);
 /* Counts the clients that are still connected. */
 int core_pending(const struct core *c);
 
-/* Counts the sessions with a journal whose state is not on the disk yet; each is asked again to
- * save itself. */
+/* Counts the journaled sessions that are not saved yet; each is asked again to save itself. */
 int core_unsettled(struct core *c);
 
 /* Is a device context lost? */
 bool core_lost(const struct core *c);
-/* Returns the oldest sign of life of decoders, workers and committers (clock_us()), and its
- * part. */
+/* Returns the oldest sign of life of all threads (clock_us()), and its part. */
 uint64_t core_alive_us(const struct core *c, const char **thread);
 
 #endif

@@ -202,8 +202,7 @@ static uint32_t overrides_crc(const struct params_overrides *o)
     return crc;
 }
 
-/* Identifies a network's file and the overrides of its sidecar, so that a changed one under the
- * same name is noticed. */
+/* Identifies a network's file and the overrides of its sidecar, so that a change is noticed. */
 static size_t add_model(char *buf, size_t cap, const struct gpu_model_info *model)
 {
     struct stat st = {0};

@@ -4,13 +4,13 @@
 
 #include "daemon/core.h"
 
-/* ------------------------------------------------------------------------- admission of a session */
+/* ----------------------------------------------------------------------- admission of a session */
 
 /* Fills the setup of a session with these options.
  * Returns: 0; ERR_INPUT, ERR_NOT_FOUND, ERR_UNSUPPORTED with where = JSON pointer; ERR_MEMORY */
 MUST_CHECK int core_admit_setup(struct core *c, const struct session_options *options,
                                 const char *owner, struct session_setup *setup, struct err *err);
-/* Holds the objects that the options name; memory_bytes grows by their bytes. Returns as
+/* Holds the objects that the options nameand counts their bytes. Returns as
  * object_search_admit(). */
 MUST_CHECK int core_admit_objects(struct core *c, struct session_setup *setup, struct err *err);
 /* Makes a new session, with files if it has a journal, and registers it. Returns: 0; ERR_BUSY: the
@@ -19,8 +19,7 @@ MUST_CHECK int core_admit(struct core *c, struct session_setup *setup, struct se
                           struct err *err);
 /* Could a session of the configured options be admitted now? Returns 0; ERR_BUSY. */
 MUST_CHECK int core_room(struct core *c, struct err *err);
-/* The store calls these (store_ops): to make a session after a restart, to register it, to take it
- * away. */
+/* The store calls these (store_ops) to make, to register and to remove a session. */
 MUST_CHECK int core_admit_again(void *core, const struct store_manifest *m, struct session **s,
                                 char origin[STORE_ORIGIN_CAP], struct err *err);
 MUST_CHECK int core_register_again(void *core, struct session *s, struct err *err);

@@ -34,8 +34,7 @@ static int is_free(struct core *c, const char *owner, const char *name, struct e
     return e ? err_at(err, ERR_STATE, "/name", "there is an object '%s' already", name) : 0;
 }
 
-/* Takes the points of the session's cloud that lie in a box now. The copy of the cloud counts as an
- * export of the owner's. */
+/* Takes the cloud's points in a box. The copy of the cloud counts as an export of the owner's. */
 static int take_region(struct core *c, const char *owner, const struct api_region *r,
                        struct object_point **points, size_t *n, struct err *err)
 {

@@ -141,7 +141,7 @@ int core_place_confirm(struct core *c, const struct session *s, double frames_pe
     return 0;
 }
 
-/* Returns the seconds until the session's retention is over; INFINITY if it is in use, or kept for
+/* Returns the seconds until the session's retention is over; INFINITY if in use, or kept for
  * ever. */
 static double retention_left_s(struct session *s, double now_s)
 {

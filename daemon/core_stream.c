@@ -225,8 +225,8 @@ static struct rigid colour_rig(const struct stream *s, const struct frame *f)
     return T;
 }
 
-/* Returns the part whose camera matters to this session: depth, or the other picture of a pair;
- * NULL if there is none. */
+/* Returns the part whose camera matters: depth, or a pair's other picture; NULL if there is
+ * none. */
 static const struct frame_part *part_beside(const struct stream *s, const struct frame *f)
 {
     const struct session_options *o = &session_setup(s->session)->options;
@@ -351,8 +351,7 @@ static int push_frame(struct stream *s, const struct frame *f, const uint8_t *he
     return 0;
 }
 
-/* Answers a frame that its client sent again after a lost connection: it is still in the queue, or
- * has its verdict. */
+/* Answers a frame that its client sent again: it is in the queue, or has its verdict. */
 static bool sent_before(struct stream *s, const struct frame *f, size_t len)
 {
     return queue_adopt(session_queue(s->session), s->client.source, f, s->client.serial) ||

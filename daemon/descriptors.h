@@ -6,8 +6,7 @@
 
 #include "daemon/config.h"
 
-/* Returns the file descriptors that a configuration may need: connections of both edges, files of
- * sessions, other files. */
+/* Returns the file descriptors that connections, sessions and other files may need. */
 uint64_t descriptors_needed(const struct config *config);
 /* Raises the process's limit towards `needed`, and never lowers it. More would cost memory:
  * libraries make tables of that size, and some systems allow a billion. Returns the limit. */

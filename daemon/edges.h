@@ -15,8 +15,7 @@ struct edges;
 /* Could edges_start() read origins, certificate, key and token file? Listens nowhere. Returns: 0;
  * the errors of edges_start() */
 MUST_CHECK int edges_check(const struct config *config, struct err *err);
-/* In: listening sockets of the service manager, -1 = make our own. Returns the errors of auth, http
- * and ws. */
+/* In: listening sockets, -1 = make our own. Returns the errors of auth, http and ws. */
 MUST_CHECK int edges_start(struct edges **e, const struct config *config, struct core *core,
                            int http_fd, int stream_fd, struct err *err);
 /* Accepts no more streams. */
@@ -34,8 +33,7 @@ void edges_page(const struct edges *e, char *url, size_t cap);
 /* clock_us() of the older sign of life of the two edges; call it often. */
 uint64_t edges_alive_us(struct edges *e, const char **thread);
 
-/* The counters of both edges as Prometheus text; returns its length, or the length needed if larger
- * than cap. */
+/* The counters of both edges as Prometheus text; returns its length, even beyond cap. */
 size_t edges_metrics(const struct http *http, const struct ws *ws, char *buf, size_t cap);
 
 #endif

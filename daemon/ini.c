@@ -29,8 +29,7 @@ static int ini_fail(struct reading *r, const char *text)
 }
 
 /* Handles one line of libinih, which reports no line numbers to its handler, splits long lines in
- * two and joins an indented line to the value above; so lines are counted, measured and stripped
- * here. */
+ * two and joins an indented line to the value above; so we count, measure and strip lines. */
 static char *next_line(char *str, int num, void *stream)
 {
     struct reading *r = stream;

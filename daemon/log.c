@@ -20,8 +20,7 @@ static enum config_log_format chosen = CONFIG_LOG_TEXT;
 static atomic_int threshold = LOG_INFO;
 static bool terminal;
 
-/* systemd names the device and inode of the journal's socket; stderr may have been redirected
- * since. */
+/* systemd names the device and inode of the journal's socket; stderr may be another file now. */
 static bool stderr_is_journal(void)
 {
     const char *stream = getenv("JOURNAL_STREAM");
@@ -46,8 +45,7 @@ void log_set_level(int level)
     atomic_store(&threshold, level);
 }
 
-/* Length of a valid UTF-8 sequence at p, 0 if there is none. Overlong forms and surrogates are
- * invalid. */
+/* Length of a valid UTF-8 sequence at p, else 0. Overlong forms and surrogates are invalid. */
 static int utf8_length(const unsigned char *p)
 {
     int n = p[0] < 0x80                   ? 1

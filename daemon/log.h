@@ -21,13 +21,13 @@ struct log_site {
     atomic_int count, held_back;
 };
 
-/* Call it before any other thread starts. `format` AUTO: the journal if stderr is connected to it,
+/* Call it before threads start. `format` AUTO: the journal if stderr is connected to it,
  * else text. */
 void log_open(enum config_log_format format, int level);
 void log_set_level(int level);
 
 /* Each call site has its own limit. An operator has to act on a message with an `id`
- * (log_events.h): in the journal the field MESSAGE_ID, in JSON the member message_id. NULL = it has
+ * (log_events.h): in the journal the field MESSAGE_ID, in JSON the member message_id. NULL =
  * none. */
 void log_event(struct log_site *site, int level, const char *id, const char *fmt, ...)
     ERR_PRINTF(4, 5);

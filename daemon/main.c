@@ -149,8 +149,7 @@ static int service_announce(struct process *p, struct err *err)
     return rc;
 }
 
-/* The service manager was not told that we are ready, and a process that is killed loses
- * nothing. */
+/* The service manager was not told that we are ready, so nothing is lost. */
 static void leave_start(void)
 {
     LOG_AT(LOG_NOTICE, "recond has stopped while it started");

@@ -47,8 +47,7 @@ struct objects_limits {
 };
 
 /* Finds the configured folder: objects.path, or `objects` in journal.path or in the folder of the
- * service manager ($STATE_DIRECTORY). Returns false if there is none: then objects end with the
- * process. */
+ * service manager ($STATE_DIRECTORY). False: none, objects end with the process. */
 #define OBJECTS_PATH_CAP (CONFIG_TEXT_CAP + 16)
 bool objects_choose_path(const struct config *config, char path[OBJECTS_PATH_CAP]);
 /* Could objects_open() have that folder? Makes nothing. */
@@ -83,8 +82,7 @@ const struct enrolled *objects_get(struct objects *o, const char *owner, const c
 /* Takes NULL. */
 void objects_put(const struct enrolled *e);
 
-/* Holds an owner's objects whose names come after `after` ("" = all), by name; returns their
- * number, at most cap. */
+/* Holds an owner's objects with names after `after` ("" = all), at most cap; returns how many. */
 int objects_list(struct objects *o, const char *owner, const char *after,
                  const struct enrolled **list, int cap);
 

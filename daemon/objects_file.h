@@ -27,8 +27,7 @@ MUST_CHECK int objects_file_unpack(struct enrolled *e, const uint8_t *bytes, siz
 
 /* Writes the file; it survives a power failure when this returns. Returns 0; ERR_IO; ERR_MEMORY. */
 MUST_CHECK int objects_file_write(int folder, const struct enrolled *e, struct err *err);
-/* Returns 0; ERR_NOT_FOUND; ERR_IO; ERR_LIMIT: longer than OBJECTS_BYTES_MAX; the errors of
- * unpacking. */
+/* Returns 0; ERR_NOT_FOUND; ERR_IO; ERR_LIMIT: over OBJECTS_BYTES_MAX; errors of unpacking. */
 MUST_CHECK int objects_file_read(int folder, const char *name, struct enrolled *e, struct err *err);
 /* Removes the file, if there is one. Returns 0; ERR_IO. */
 MUST_CHECK int objects_file_remove(int folder, const struct enrolled *e, struct err *err);

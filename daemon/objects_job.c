@@ -9,8 +9,7 @@
 #include <string.h>
 
 #define FAR_M 100.0f /* metres: the largest distance of a camera from its object */
-#define SAME_M \
-    0.05f /* metres: two views of a mesh show one object if they place it nearer than this */
+#define SAME_M 0.05f /* metres between poses of one object in two views of a mesh */
 
 struct tensor_params objects_job_params(void)
 {
@@ -165,8 +164,7 @@ static float hypothesis_worth(const struct hypothesis *h)
     return h->score * (float)h->points;
 }
 
-/* Adds an object to the list. Two views of a mesh may show the same object: the better pose is
- * kept. */
+/* Adds an object to the list. Of an object in two views the better pose is kept. */
 static void sightings_add(struct search *s, const struct hypothesis *h)
 {
     int i = 0;

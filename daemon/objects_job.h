@@ -28,8 +28,7 @@ struct tensor_params objects_job_params(void);
 MUST_CHECK int objects_job_enrol(struct object *o, const struct api_shape *shape,
                                  objects_job_stop *stop, struct err *err);
 
-/* The same out of points of a surface, in the object's frame: gpu/recognise/object.h. where =
- * "/region". */
+/* The same from points in the object's frame (gpu/recognise/object.h). where = "/region". */
 MUST_CHECK int objects_job_enrol_cloud(struct object *o, const struct object_point *point, size_t n,
                                        struct err *err);
 

@@ -14,15 +14,13 @@
 
 #include <stdint.h>
 
-#define START_WATCH_LIMIT_US \
-    (30 * 60 * 1000000ull) /* microseconds: a start that takes longer is stuck */
+#define START_WATCH_LIMIT_US (30 * 60 * 1000000ull) /* a longer start is stuck */
 
 struct start_watch;
 
 struct start_watch_config {
     uint64_t period_us; /* 0 = five seconds */
-    /* called when SIGTERM or SIGINT is pending, which the process has blocked; NULL = not
-     * checked */
+    /* called when a blocked SIGTERM or SIGINT is pending; NULL = not checked */
     void (*on_signal)(void);
 };
 

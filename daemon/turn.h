@@ -78,8 +78,7 @@ int turn_take_more(struct turn *t, struct turn_entry **entries, int max, uint64_
  * between turn_take() and turn_done(). */
 void turn_charge(struct turn *t, struct turn_entry *e, uint64_t us);
 
-/* Ends the service; `more` = it has work left. Returns true if the entry is idle now and out of the
- * list. */
+/* Ends the service; `more` = it has work left. Returns true if the entry is now idle and out. */
 bool turn_done(struct turn *t, struct turn_entry *e, bool more);
 
 /* Wakes one taker that has other work. */
@@ -93,8 +92,8 @@ struct turn_entry *turn_drop(struct turn *t);
 
 #define TURN_POOL_MAX 64
 
-/* Serves an entry up to turn_done(), by thread 0 ... n - 1 of its pool; NULL = half a second went
- * by without one. */
+/* Serves an entry up to turn_done(), by thread 0 ... n - 1 of its pool; NULL = none for half a
+ * second. */
 typedef void turn_serve_fn(void *ctx, int thread, struct turn_entry *e);
 
 /* Threads that take one entry at a time from a list of their own. Zero is valid, and empty. */
@@ -118,7 +117,7 @@ MUST_CHECK int turn_pool_start(struct turn_pool *p, int n, const char *name, tur
 /* Closes the list and ends the threads. */
 void turn_pool_stop(struct turn_pool *p);
 void turn_pool_free(struct turn_pool *p);
-/* clock_us() of the oldest sign of life of its threads: at most half a second old while none is
+/* clock_us() of its threads' oldest sign of life: at most half a second old, unless one is
  * stuck. */
 uint64_t turn_pool_alive_us(const struct turn_pool *p);
 

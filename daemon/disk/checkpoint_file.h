@@ -29,7 +29,7 @@ struct checkpoint_writer {
     atomic_ullong beat;
 };
 
-/* Opens the folder of reads->id; close(f->fd) on 0. Returns 0; ERR_INPUT: not an id; ERR_NOT_FOUND;
+/* Opens the folder of reads->id. Returns 0, then close(f->fd); ERR_INPUT: not an id; ERR_NOT_FOUND;
  * ERR_IO. */
 MUST_CHECK int checkpoint_file_folder(struct checkpoint_folder *f, int sessions,
                                       const struct checkpoint_reads *reads, struct err *err);

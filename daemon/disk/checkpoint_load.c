@@ -9,8 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Reads the body of an entry that stands at *at, checks it, and unpacks it to the end of the
- * row. */
+/* Reads the body of an entry at *at, checks it, and unpacks it to the end of the row. */
 static int entry_load(struct checkpoint_state *out, size_t cap, const struct checkpoint_entry *e,
                       int fd, uint64_t *at, uint8_t *packed, struct codec *codec, struct err *err)
 {

@@ -27,7 +27,7 @@ MUST_CHECK int folder_check(const char *path, struct err *err);
 
 /* Opens a folder in a folder, never through a link. Returns its descriptor or -1. */
 int folder_open_at(int at, const char *name);
-/* Lists the entries of an open folder, from the first one on; the caller calls closedir(). NULL: it
+/* Lists the entries of an open folder from the first one on; closedir() it. NULL: it
  * cannot be read. */
 DIR *folder_list(int fd);
 
@@ -35,11 +35,9 @@ DIR *folder_list(int fd);
 void folder_name(char name[FOLDER_NAME_CAP], uint64_t number, const char *suffix);
 uint64_t folder_number(const char *name, const char *suffix);
 
-/* Opens a plain file of a folder for reading. Returns its descriptor or -1 with errno, EINVAL = not
- * a plain file. */
+/* Opens a plain file of a folder for reading. Returns its descriptor or -1; EINVAL = not plain. */
 int folder_open_file(int at, const char *name, uint64_t *size);
-/* Replaces a file durably, or leaves it as it is: writes `part` beside it and renames that. Returns
- * 0; ERR_IO. */
+/* Replaces a file durably, or not at all: writes `part` and renames that. Returns 0; ERR_IO. */
 MUST_CHECK int folder_replace(int at, const char *part, const char *name, const void *data,
                               size_t len, struct err *err);
 

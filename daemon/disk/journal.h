@@ -52,8 +52,7 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
-#define JOURNAL_ID_LEN \
-    26 /* length of a session's id: base32, lower case; no other text becomes a path */
+#define JOURNAL_ID_LEN 26 /* base32, lower case; no other text becomes a path */
 #define JOURNAL_HEADER_BYTES 24u
 #define JOURNAL_BODY_MAX ((8u << 20) + 4096u)
 #define JOURNAL_SEGMENT_BYTES (64ull << 20)
@@ -79,8 +78,7 @@ struct journal_log; /* one session's records */
 
 struct journal_config {
     const char *path;
-    /* 1 to JOURNAL_THREADS_MAX; 0 = 4: threads that sync at the same time share a commit of the
-     * file system */
+    /* 1 to JOURNAL_THREADS_MAX; 0 = 4: threads share a commit of the file system */
     int threads;
     uint64_t segment_bytes; /* 0 = JOURNAL_SEGMENT_BYTES */
     int high_water_percent; /* fill of the file system that counts as full; 0 = 90 */
@@ -110,8 +108,7 @@ void journal_close(struct journal **j); /* call it after journal_stop(), when al
 const char *journal_path(const struct journal *j);
 /* Returns the open folder of the sessions. */
 int journal_sessions(const struct journal *j);
-/* Is the disk above the high-water mark or max_bytes? Then frames are refused. Checked twice a
- * second; cheap to ask. */
+/* Is the disk above the high-water mark or max_bytes? Then frames are refused. Cheap to ask. */
 bool journal_full(const struct journal *j);
 uint64_t journal_alive_us(const struct journal *j); /* oldest sign of life of its threads */
 void journal_get_stats(const struct journal *j, struct journal_stats *out);

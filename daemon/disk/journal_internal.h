@@ -54,8 +54,7 @@ int journal_window_open(struct journal_window *w, int dir, uint64_t first, struc
 int journal_window_get(struct journal_window *w, const uint8_t **p, uint64_t off, size_t n,
                        struct err *err);
 /* Reads the header at `off`, or the whole record, borrowed likewise.
- * Returns: 0; ERR_INPUT: there is none, or (of the record) it is not what was written; ERR_IO;
- *          ERR_MEMORY */
+ * Returns: 0; ERR_INPUT: there is noneor it is damaged; ERR_IO; ERR_MEMORY */
 int journal_window_head(struct journal_window *w, struct journal_head *h, uint64_t off,
                         struct err *err);
 int journal_window_record(struct journal_window *w, struct journal_head *h, const uint8_t **record,

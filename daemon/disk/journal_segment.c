@@ -43,8 +43,7 @@ static void iov_push(struct journal_group *g, void *base, size_t len)
     g->bytes += len;
 }
 
-/* Gathers the group's bytes as pieces. The first group of a segment begins with its SEGMENT
- * record. */
+/* Gathers the group's bytes as pieces, in a new segment behind its SEGMENT record. */
 static void group_gather(struct journal_log *log, struct journal_group *g,
                          struct journal_entry *chain)
 {
@@ -229,7 +228,7 @@ int journal_segment_write(struct journal_log *log, struct journal_group *g,
     return 0;
 }
 
-/* Removes segments oldest first, one at a time, so that a crash leaves no gap; the last one always
+/* Removes segments oldest first, one at a time, so that a crash leaves no gap; the last one
  * stays. */
 void journal_segment_forget(struct journal_log *log, uint64_t before)
 {

@@ -17,7 +17,7 @@
 
 #define SUFFIX "/journal"
 
-/* ------------------------------------------------------------------------- the content of a record */
+/* ---------------------------------------------------------------------- the content of a record */
 
 void store_meta_encode(uint8_t out[STORE_META_BYTES], const struct store_meta *m)
 {
@@ -59,8 +59,7 @@ bool store_meta_decode(struct store_meta *m, const uint8_t in[STORE_META_BYTES])
 
 /* ------------------------------------------------------------------------- the folder */
 
-/* Chooses the configured path, else a folder in $STATE_DIRECTORY. Returns false if neither is
- * given. */
+/* Chooses the configured path, else a folder in $STATE_DIRECTORY. False: there is neither. */
 static bool store_choose_path(const struct config *config, char *path, size_t cap)
 {
     const char *state = getenv("STATE_DIRECTORY");

@@ -18,8 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The format of all files of a session. Format 1 had frames without parts, 2 frames without
- * sources. */
+/* The format of a session's files. Format 1 had frames without parts, 2 frames without sources. */
 #define VERSION 3
 #define TEXT_MAX 65536
 #define NAME_BYTES (API_ID_CAP + 16)

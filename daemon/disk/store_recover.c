@@ -24,7 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ------------------------------------------------------------------------- making the sessions again */
+/* -------------------------------------------------------------------- making the sessions again */
 
 static int by_rank(const void *a, const void *b)
 {
@@ -33,8 +33,7 @@ static int by_rank(const void *a, const void *b)
     return x->rank < y->rank ? -1 : x->rank > y->rank;
 }
 
-/* Removes a session that was deleted, or never told to a client: it has no record and no
- * checkpoint. */
+/* Removes a session that was deleted, or has neither a record nor a checkpoint. */
 static bool is_left_over(const struct store *st, const char *id)
 {
     int fd = folder_open_at(journal_sessions(st->journal), id);
@@ -149,8 +148,7 @@ static int returning_replace_foreign(struct store_returning *b, const struct jou
     return 0;
 }
 
-/* Loads the newest checkpoint that belongs to this journal into the session. Returns 0 also if
- * there is none. */
+/* Loads the journal's newest checkpoint into the session. Returns 0 also if there is none. */
 static int returning_load_checkpoint(struct store_returning *b, const struct store_manifest *m,
                                      const struct journal_scan *scan, struct err *err)
 {
@@ -387,7 +385,7 @@ static int returning_bring(struct recovery *r, const struct store_manifest *m, s
     return 0;
 }
 
-/* ------------------------------------------------------------------------- called by other threads */
+/* ---------------------------------------------------------------------- called by other threads */
 
 static int recovery_bring_all(struct recovery *r, const struct store_manifest *manifests, int n,
                               struct err *err)

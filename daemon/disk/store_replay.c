@@ -68,8 +68,7 @@ static enum frame_pose_convention convention_of(const struct store_meta *m)
     return m->flags & STORE_FRAME_CV ? FRAME_POSE_CV : FRAME_POSE_OPENGL;
 }
 
-/* Parses the frame's message, and behind it the camera of its depth and the models of both
- * cameras. */
+/* Parses the frame's message, the camera of its depth and the models of both cameras. */
 static int record_parse(struct record *r, const uint8_t *msg, size_t len, struct err *err)
 {
     size_t rig = r->meta.flags & STORE_FRAME_RIG ? FRAME_RIG_BYTES : 0;

@@ -30,8 +30,7 @@ void store_want_checkpoint(struct session *s, bool suspend);
 bool store_settled(struct session *s);
 /* The worker asks: may device state be freed now? */
 bool store_may_suspend(struct session *s);
-/* Reads the device's state, if the device lacks it; called by the decoder before the session's next
- * frame is decoded. */
+/* Reads the device's state, if the device lacks it; called before the next frame is decoded. */
 MUST_CHECK int store_fetch(struct session *s, struct err *err);
 /* Loads it into a session's new device state; called by the worker. */
 MUST_CHECK int store_restore(struct session *s, struct gpu_session *device, struct err *err);

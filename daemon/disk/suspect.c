@@ -88,8 +88,7 @@ static struct frame *list_place(struct frame *list, const char *id, uint64_t num
     return free_place;
 }
 
-/* Reads the file into `old`, which is all zero if the file is another program's, damaged or of
- * another boot. */
+/* Reads the file into `old`, which is all zero if the file is damaged or of another boot. */
 static void image_read(int fd, struct image *old, const char boot[FOLDER_BOOT_CAP])
 {
     struct stat st;

@@ -50,8 +50,7 @@ void suspect_leave(struct suspect *s, int slot); /* -1 is fine */
 /* The suspect was replayed alone and survived, or went into quarantine. */
 void suspect_clear(struct suspect *s, const char *id, uint64_t number);
 
-/* Notes that the process crashes: a signal, the watchdog's abort, a device fault.
- * Async-signal-safe. */
+/* Notes a crash: a signal, the watchdog's abort, a device fault. Async-signal-safe. */
 void suspect_blame(struct suspect *s);
 
 /*

@@ -10,8 +10,7 @@
 #include <string.h>
 
 #define VOXEL_CONFIDENCE 1 /* confidence of points without a count */
-#define EXPECT_AHEAD \
-    16 /* changes read ahead: slots lie anywhere, and each costs two cache misses */
+#define EXPECT_AHEAD 16    /* changes read ahead: each slot costs two cache misses */
 
 struct mirror {
     struct lock lock;
@@ -225,8 +224,7 @@ static int copy_patch(struct mirror_copy *copy, const struct cloud_patch *p, str
     return 0;
 }
 
-/* Sends a patch where the history reaches back and a patch is smaller: 4 bytes an index, 10 a
- * key. */
+/* Sends a patch if the history reaches back and it is smaller: 4 bytes an index, 10 a key. */
 static int copy_block(struct mirror *m, uint32_t index, const struct cloud_block *b, uint64_t held,
                       struct mirror_copy *copy, struct err *err)
 {

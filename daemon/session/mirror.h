@@ -26,8 +26,7 @@ struct mirror_commit {
     uint32_t n_left_out; /* points beyond the limits, or for which there was no memory */
 };
 
-/* Called by the committer of the session's job, so by one thread at a time. The points put are of
- * `submap`. */
+/* Called by the committer of the session's job. The points put are of `submap`. */
 void mirror_commit(struct mirror *m, uint32_t submap, const struct gpu_change *changes, uint32_t n,
                    struct mirror_commit *out);
 

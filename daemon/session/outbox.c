@@ -280,8 +280,7 @@ static bool is_next_ack(const struct outbox *o, const struct frame_result *r)
     return o->ack_n && o->acks[o->ack_first].seq == r->seq;
 }
 
-/* Takes the next `ready` or answer; a result's ack stays behind it. Returns true if there is
- * one. */
+/* Takes the next `ready` or ack; a result's ack stays. Returns whether there is one. */
 static bool take_control(struct outbox *o, struct control_message *m)
 {
     bool some = true;

@@ -70,8 +70,7 @@ void outbox_follow(struct outbox *o, struct trajectory *of, int source,
 /* The poses of [first, last) of the trajectory changed with `revision`. */
 void outbox_poses(struct outbox *o, uint32_t first, uint32_t last, uint64_t revision);
 
-/* The client sends no more frames: `ended` follows when all of them are answered and everything is
- * sent. */
+/* The client sends no more frames: `ended` follows when all is answered and sent. */
 void outbox_end(struct outbox *o);
 /* The session takes no more frames: `closed` follows likewise. */
 void outbox_session_closed(struct outbox *o);

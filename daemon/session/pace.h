@@ -18,8 +18,7 @@
 
 #define PACE_JPEG_MAX 85 /* a network sees no difference above it */
 #define PACE_JPEG_MIN 40
-/* A camera of nominally 30 frames/s may send 30.6: less than this share of a period is not thinned
- * out. */
+/* A camera of 30 frames/s may send 30.6: less than this share of a period is not thinned. */
 #define PACE_SLACK 0.02
 
 struct pace_clock {

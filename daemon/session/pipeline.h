@@ -18,8 +18,7 @@ struct pipeline {
     /* Inputs of a session's device state; networks are NULL where bytes are counted. */
     void (*device_config)(struct gpu_session_config *c, const struct session_options *o,
                           struct gpu_model *depth, struct gpu_model *motion);
-    /* Turns job->item, a decoded frame, into the device's input; called by the worker's thread
-     * between two frames. */
+    /* Turns job->item, a decoded frame, into the device's input; worker's thread. */
     void (*open)(struct job *job);
     /* Puts the device's result into the session and tells its clients; called by a committer for a
      * session's jobs in their order. Fills in the answer to the frame's sender. */

@@ -138,8 +138,8 @@ void queue_ending(struct queue *q, struct queue_item *item);
 /* Frees the slot of any item that was taken. Returns the client that is to be told of its end. */
 uint64_t queue_release(struct queue *q, struct queue_item *item);
 /* A client sent this frame of its source again (same seq, same time) while it is still in the
- * queue: its end is told to that client. Returns false if it is not in the queue, or was that
- * client's already. */
+ * queue: its end is told to that client. Returns false if it is not in the queue, or was its
+ * own. */
 bool queue_adopt(struct queue *q, int source, const struct frame *f, uint64_t stream);
 
 bool queue_can_decode(struct queue *q);

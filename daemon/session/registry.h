@@ -26,16 +26,14 @@ int registry_count(struct registry *r);
 
 #define REGISTRY_PAGE 64
 
-/* A walk over all sessions that stays valid when the registry changes; begins with `registry` alone
- * set. */
+/* A walk over all sessions, which may change meanwhile; begins with `registry` alone set. */
 struct registry_walk {
     struct registry *registry;
     struct session *page[REGISTRY_PAGE];
     int at, n;
     uint64_t cursor;
 };
-/* Returns the next session, valid until the next call; NULL at the end. Every walk goes on to the
- * end. */
+/* Returns the next session, valid until the next call; NULL at the end. Walks go to the end. */
 struct session *registry_next(struct registry_walk *w);
 
 #endif

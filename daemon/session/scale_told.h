@@ -20,8 +20,7 @@ struct scale_told {
     float scale[SCALE_TOLD_FRAMES], sigma[SCALE_TOLD_FRAMES];
 };
 
-/* Fills a frame's scale, and the standard error of its ln. Returns false, 0 and 0 where nothing was
- * measured. */
+/* Fills a frame's scale and the standard error of its ln. False, 0 and 0: nothing was measured. */
 bool scale_told_of(const struct gpu_result *r, float *scale, float *sigma);
 /* Adds a used frame. */
 void scale_told_note(struct scale_told *t, const struct gpu_result *r);

@@ -20,8 +20,7 @@ static int is_back(const struct session *s, struct err *err)
                : 0;
 }
 
-/* Under the lock: queues all submaps and tracked objects for a new client, which gets later ones as
- * they come. */
+/* Under the lock: queues all submaps and tracked objects for a new client. */
 static void add_client(struct session *s, struct session_client *c)
 {
     s->clients[s->n_clients++] = c;

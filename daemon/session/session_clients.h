@@ -27,8 +27,7 @@ struct session_client {
  * others. Returns 0; ERR_BUSY: all places of its role are taken; ERR_STATE: the session is gone. */
 MUST_CHECK int session_attach(struct session *s, struct session_client *c, struct err *err);
 void session_detach(struct session *s, struct session_client *c);
-/* ERR_BUSY while its journal is being replayed. Asking puts it before the sessions that no client
- * has asked for. */
+/* ERR_BUSY while its journal is being replayed. Asking gives it precedence. */
 MUST_CHECK int session_is_back(struct session *s, struct err *err);
 bool session_asked_for(const struct session *s);
 /*

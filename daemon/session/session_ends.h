@@ -19,8 +19,8 @@ bool session_waits_for_bundle(struct session *s);
 /* Call it after a slot was freed or the rounds were over: sets CLOSED if nothing is left to do for
  * a closing session. Returns true if so. */
 bool session_settle(struct session *s);
-/* Takes it out of use: clients are told `bye`, frames in the queue are not used. Returns false if
- * it was already. */
+/* Takes it out of use: clients are told `bye`, queued frames are not used. False: it was
+ * already. */
 bool session_kill(struct session *s);
 /* Answers frames in the queue without computing them. */
 void session_hurry(struct session *s);

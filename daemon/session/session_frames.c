@@ -43,8 +43,7 @@ enum control_reason session_admit(struct session *s, size_t bytes)
     return reason;
 }
 
-/* Under the lock, before the frame is counted: does the client get the result of the next used
- * frame? */
+/* Under the lock, before it is counted: does the client get the next used frame's result? */
 static bool is_told_result(const struct session *s, const struct session_client *c)
 {
     return c->started && c->result_every && s->kept.counts.used % c->result_every == 0;

@@ -5,8 +5,7 @@
 #include "daemon/session/session.h"
 
 void session_get_info(struct session *s, struct session_info *info);
-/* Returns the frames a second that it asks of its device: those of late; a new one counts as much
- * as a camera. */
+/* Returns its recent frames a second on its device; a new one counts as much as a camera. */
 float session_load(struct session *s);
 /* Fills its public description. */
 void session_tell_bundle(struct session *s, const struct api_bundle *told);

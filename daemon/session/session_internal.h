@@ -76,16 +76,14 @@ struct session_wakes {
 };
 void session_wake(struct session *s, const struct session_wakes *w);
 
-/* Under the lock, as all that follow: number of clients that send frames, and their sources, bit i
- * for source i. */
+/* Under the lock, as all below: how many clients send frames, and their sources, a bit each. */
 int session_feeders(const struct session *s);
 uint32_t session_connected(const struct session *s);
 /* Returns the state that follows from clients and suspension, unless the session is closed. */
 void session_update_state(struct session *s);
 /* Returns the share of one sending client in so many frames a second. */
 float session_share(const struct session *s, double rate);
-/* Tells the client how a frame ended, with the pose in its own convention, and its rate and quality
- * where they changed. */
+/* Tells the client a frame's end, the pose in its own convention, and rate and quality if new. */
 void session_tell(const struct session *s, struct session_client *c, const struct control_ack *ack,
                   uint64_t now_us);
 /* Tells every client where this submap lies. */

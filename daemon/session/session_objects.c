@@ -3,8 +3,7 @@
 
 #include "daemon/session/session_internal.h"
 
-/* Under the lock: tells all clients the changed entries, and how many pictures are being
- * searched. */
+/* Under the lock: tells all clients the changed entries and the pictures being searched. */
 static void tell_all(struct session *s, uint64_t news, struct session_wakes *w)
 {
     for (int i = 0; i < s->n_clients; i++) {

@@ -17,8 +17,7 @@ void session_search_begin(struct session *s);
 void session_search_end(struct session *s, const struct tracked_objects *now, uint64_t news);
 /* Counts a picture that was due and was not searched, because others were waiting. */
 void session_search_skipped(struct session *s);
-/* Copies the tracked objects and the number of pictures. Returns false if the session searches for
- * none. */
+/* Copies the tracked objects and the number of pictures. False: it searches for none. */
 bool session_get_objects(struct session *s, struct tracked_objects *out);
 /* Sets them in a session that no other thread knows yet. */
 void session_set_objects(struct session *s, const struct tracked_objects *in);

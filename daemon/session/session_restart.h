@@ -36,8 +36,7 @@ void session_set_ends(struct session *s, uint64_t used, uint64_t dropped, uint64
                       uint64_t queued);
 /* Makes clients start over, because its points may differ from theirs. */
 void session_renew_epoch(struct session *s);
-/* The session can be read but takes no frames; `what` says why. Returns false if a reason is known
- * already. */
+/* The session can be read but takes no frames; `what` says why. False: a reason is known. */
 bool session_set_damaged(struct session *s, const char *what);
 /* n of its frames that count as queued will not be read from the journal. */
 void session_unqueue(struct session *s, uint64_t n);

@@ -24,8 +24,7 @@ static enum sources_step step_of(struct session *s, int source, const struct fra
     return ties && jump_cut(&j->now, o->submap_m) ? SOURCES_CUT : SOURCES_ON;
 }
 
-/* Under the lock: the frame was not taken. Its pose is forgotten, unless a later frame was taken
- * meanwhile. */
+/* Under the lock: the frame was not taken. Forgets its pose, unless a later frame was taken. */
 static void forget_jump(struct session_jump *j, uint64_t seq)
 {
     if (j->seq == seq)

@@ -1,5 +1,4 @@
-/* session_sources.h - the phones that feed a session: the functions of sources.h that need its
- * lock */
+/* session_sources.h - sources of a session: the functions of sources.h that need its lock */
 #ifndef RECOND_DAEMON_SESSION_SOURCES_H
 #define RECOND_DAEMON_SESSION_SOURCES_H
 
@@ -13,8 +12,7 @@ enum control_reason session_take(struct session *s, int source, const struct fra
 void session_untake(struct session *s, int source, uint64_t seq);
 /* Counts a frame of the source that was refused because the phone had lost its tracking. */
 void session_add_break(struct session *s, int source);
-/* A taken frame has ended; call it before the queue frees its slot and session_answer() is
- * called. */
+/* A taken frame has ended; call it before the queue frees its slot and session_answer(). */
 void session_keep_verdict(struct session *s, int source, uint64_t t_capture_ns,
                           const struct control_ack *ack);
 void session_source_name(struct session *s, int source, char name[CONTROL_SOURCE_CAP]);

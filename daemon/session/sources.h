@@ -26,8 +26,7 @@
 struct sources;
 
 MUST_CHECK int sources_new(struct sources **s, struct err *err);
-/* Call it before the first frame: submaps from number `most` on are refused. Else GPU_SUBMAPS_MAX
- * are. */
+/* Before the first frame: submaps from number `most` on are refused. Else GPU_SUBMAPS_MAX are. */
 void sources_limit_submaps(struct sources *s, int most);
 void sources_free(struct sources **s);
 size_t sources_bytes(void);
@@ -49,8 +48,8 @@ int sources_info(const struct sources *s, struct api_source *info);
 /* Fills list [API_SUBMAPS_MAX]: the submaps that frames were taken of, with source and epoch.
  * Returns how many there are. */
 int sources_submaps(const struct sources *s, struct api_submap *list);
-/* Returns the submap of the same epoch before this one, which jumped or was cut from it; -1: there
- * is none. */
+/* Returns the submap of the same epoch before this one, which jumped or was cut; -1: there is
+ * none. */
 int sources_submap_before(const struct sources *s, uint32_t submap);
 bool sources_has_submap(const struct sources *s, uint32_t submap);
 int sources_n_submaps(const struct sources *s); /* counts unseen ones below others, too */
@@ -108,8 +107,7 @@ struct sources_record {
     uint32_t world_epoch, submap, breaks;
     bool cut;
 };
-/* Adds the source and the submap of a record. Returns 0; ERR_INPUT: it contradicts what is known;
- * ERR_MEMORY. */
+/* Adds a record. Returns 0; ERR_INPUT: it contradicts what is known; ERR_MEMORY. */
 MUST_CHECK int sources_learn(struct sources *s, const struct sources_record *r, struct err *err);
 /* A frame of the journal, taken by an earlier process, enters the queue again. */
 void sources_retake(struct sources *s, int source, uint64_t seq);

@@ -41,8 +41,7 @@ static bool is_same_object(const struct control_object *o,
     return o->submap == search->submap && strcmp(o->object, detection->object) == 0;
 }
 
-/* Returns the tracked object that is nearest to the detection and not in `taken`; -1: none is
- * near. */
+/* Returns the tracked object nearest to the detection and not in `taken`; -1: none is near. */
 static int find_nearest(const struct tracked_objects *s,
                         const struct tracked_objects_search *search,
                         const struct tracked_objects_detection *detection, uint64_t taken)
@@ -87,8 +86,7 @@ static void entry_take(struct tracked_objects *s, int i, enum control_object_sta
     s->misses[i] = 0;
 }
 
-/* Returns an entry for a new object: a free one, or that of the object that was lost first; -1: all
- * are in use. */
+/* Returns an entry for a new object: free, or that of the first lost one; -1: all are in use. */
 static int entry_for_new(struct tracked_objects *s, uint64_t taken)
 {
     int found = -1;

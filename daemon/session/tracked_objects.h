@@ -66,8 +66,7 @@ struct tracked_objects {
 uint64_t tracked_objects_update(struct tracked_objects *s,
                                 const struct tracked_objects_search *search);
 
-/* Copies the last changes, the oldest first, into list [TRACKED_OBJECTS_HISTORY]; returns how
- * many. */
+/* Copies the last changes, oldest first, to list [TRACKED_OBJECTS_HISTORY]; returns how many. */
 int tracked_objects_history(const struct tracked_objects *s, struct control_object *list);
 
 /* As bytes, and back; the bytes are untrusted. */

@@ -26,8 +26,7 @@ int trajectory_read(struct trajectory *t, uint64_t first, struct session_pose *p
 /* Gets the pose of the last used frame. Returns false if there is none yet. */
 bool trajectory_last(struct trajectory *t, struct session_pose *pose);
 
-/* Replaces the poses of [first, first + n), as many as there are, by T_wc [n]. Returns their
- * number. */
+/* Replaces the poses of [first, first + n) that there are by T_wc [n]. Returns their number. */
 uint32_t trajectory_correct(struct trajectory *t, uint32_t first, const struct rigid *T_wc,
                             uint32_t n);
 

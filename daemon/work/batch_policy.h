@@ -11,8 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A device computes batches of 1, 2, 4 ... 64 frames; other sizes cost as much as the next of
- * these. */
+/* A device computes batches of 1, 2, 4 ... 64 frames; other sizes cost as the next of these. */
 #define BATCH_POLICY_SIZES 7
 #define BATCH_POLICY_DEADLINE_US 33000 /* a frame older than this waits for no other */
 #define BATCH_POLICY_NAP_US 500000     /* how long an idle worker sleeps */
@@ -41,13 +40,11 @@ struct batch_policy_load {
  */
 uint64_t batch_policy_due_us(const struct batch_policy *p, int n, uint64_t enqueued_us);
 
-/* Returns how long the worker may sleep until a frame comes: a batch that is due has to be waited
- * for. */
+/* Returns how long the worker may sleep until a frame comes: a due batch has to be waited for. */
 uint64_t batch_policy_nap_us(const struct batch_policy *p, const struct batch_policy_load *load,
                              uint64_t now_us);
 
-/* Returns until when a batch waits while the device is idle: not long, and not if its oldest frame
- * has no time for it. */
+/* Returns until when a batch waits while the device is idle, and its oldest frame has time. */
 uint64_t batch_policy_idle_until_us(const struct batch_policy *p, uint64_t now_us,
                                     uint64_t oldest_received_us);
 

@@ -21,11 +21,9 @@
 void closing_note(struct session *s);
 /* Calls session_work_restore(), and sets the rounds and the bundle that are still to come. */
 void closing_restore(struct session *s, const struct session_work_kept *kept);
-/* Has it no rounds to go, and is it bundled? Else asks for that to go on, in a recovered
- * session. */
+/* Has it no rounds to go, and is it bundled? Else continues that, in a recovered session. */
 bool closing_done(struct session *s);
-/* Returns the next round's item, which closing_keep() or closing_give_up() ends; NULL: no
- * memory. */
+/* Returns the next round's item, ended by closing_keep() or closing_give_up(); NULL: no memory. */
 struct queue_item *closing_take(struct session *s);
 /* The round was computed; `unfinished`: its source has keyframes that wait. Call frame_end_settle()
  * next, as after closing_give_up(). */

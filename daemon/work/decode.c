@@ -170,8 +170,7 @@ static int make_room(const struct decode_step *step)
 }
 
 /* The file's headers alone decide whether the card or this thread decodes, so a frame gives the
- * same picture when it is decoded again after a restart. A card that fails is the exception, but
- * then the process ends. */
+ * same picture when it is decoded again after a restart. If a card fails, the process ends. */
 static int decode_picture(const struct decode_step *step, const uint8_t *data, size_t len,
                           const struct jpeg_info *info, uint8_t *rgb)
 {

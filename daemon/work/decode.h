@@ -15,8 +15,8 @@
 
 struct decode;
 
-/* threads 0 = one a core, at most eight for each of n_devices; card_pixels: larger pictures go to
- * the card, 0 = none */
+/* threads 0 = one a core, at most eight a device; larger pictures than card_pixels go to the
+ * card */
 MUST_CHECK int decode_start(struct decode **d, int threads, int n_devices,
                             const struct jpeg_limits *limits, int64_t card_pixels, struct err *err);
 /* Ends the threads; waiting frames stay where they are. */
@@ -24,8 +24,7 @@ void decode_stop(struct decode *d);
 /* Frees it, when no session is left that may ask for a turn. */
 void decode_free(struct decode **d);
 
-/* The frame is stored, or need not be: it may be decoded, and the frame that was dropped for it
- * ends. Any thread. */
+/* The frame may be decoded, and the frame that was dropped for it ends. Any thread. */
 void decode_admit(struct session *s, struct queue_item *item, const struct queue_dropped *d);
 /* Function of struct session_work. */
 struct turn *decode_turns(struct decode *d);

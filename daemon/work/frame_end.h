@@ -22,8 +22,7 @@ void frame_end_front(struct session *s, uint64_t stream, const struct control_ac
 /* Does nothing if there is no such frame. */
 void frame_end_displaced(struct session *s, const struct queue_dropped *d);
 void frame_end_undecoded(struct session *s, struct queue_item *item, enum control_reason reason);
-/* lost: with its device. Then a frame of the journal gets no answer: it is used after the
- * restart. */
+/* lost: with its device. Then a journaled frame gets no answer: it is used after the restart. */
 void frame_end_unused(struct session *s, struct queue_item *item, enum control_reason reason,
                       bool lost);
 /* Also ends the session's turn. */

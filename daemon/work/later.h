@@ -46,8 +46,7 @@ void later_settle(struct later_task *t);
 /* Abandons the slices that are left, then as later_settle(). Also from let_go(). */
 void later_free(struct later_task **t);
 
-/* clock_us() of the oldest sign of life; *what: the kind of that slice. In the future while a slice
- * with patience runs. */
+/* clock_us() of the oldest sign of life, later during a patient slice; *what: that slice's kind. */
 uint64_t later_alive_us(const struct later *l, const char **what);
 
 #endif

@@ -6,8 +6,7 @@
 #include "daemon/work/loop_closure.h"
 #include "gpu/tie/convention.h"
 
-#define LOOP_CLOSURE_WAITING \
-    8 /* keyframes of a session; when there are so many, no other is taken */
+#define LOOP_CLOSURE_WAITING 8 /* keyframes of a session; if all wait, no other is taken */
 
 /* A keyframe that is not described yet. Its memory is used again for the next one. */
 struct loop_closure_waiting {

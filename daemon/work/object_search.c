@@ -18,8 +18,7 @@
  * the points that would face the camera. */
 #define JUDGED_SHARE 0.3f
 #define JUDGED_LEAST 40
-#define GONE_SHARE \
-    0.4f /* the object is gone if the picture confirms at most this share of those points */
+#define GONE_SHARE 0.4f  /* least of those points confirmed: the object is there */
 #define THERE_SHARE 0.6f /* the object is there if it confirms at least this share */
 /* On a busy machine a search of 0.4 s may take minutes at its low priority. */
 #define PATIENCE_S 600
@@ -364,8 +363,7 @@ void object_search_disown(struct object_search **part)
 
 /* ------------------------------------------------------------------------- as bytes */
 
-/* Times of pictures, then all tracked objects; each one's count of misses takes four bytes
- * there. */
+/* Times of pictures, then all tracked objects, with four bytes for each count of misses. */
 #define STATE_BYTES \
     (API_SOURCES_MAX * 12 + sizeof(struct tracked_objects) + TRACKED_OBJECTS_MAX * sizeof(uint32_t))
 

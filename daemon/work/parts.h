@@ -19,8 +19,8 @@ struct parts;
 MUST_CHECK int parts_new(struct parts **p, struct err *err);
 void parts_free(struct parts **p);
 
-/* Where the maps begin behind a picture of `bytes`, and their bytes. net_w, net_h: size of the
- * network's picture. */
+/* Where the maps begin behind a picture of `bytes`, and their bytes; net_w, net_h: the
+ * network's. */
 size_t parts_at(size_t picture_bytes);
 size_t parts_bytes(const struct session_options *o, int net_w, int net_h);
 

@@ -5,8 +5,7 @@
 #include "daemon/session/state_section.h"
 
 /* The first has the store's and the session's counters, sizes, how pictures were held, and the work
- * left before a closing session is closed; the second the motion behind the last used frame of each
- * source. */
+ * left in a closing session; the second each source's motion. */
 extern const struct state_section work_state_core, work_state_jumps;
 
 #endif

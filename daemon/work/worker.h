@@ -81,7 +81,6 @@ uint64_t worker_net_pixels(struct worker *w, uint64_t configured);
 uint64_t worker_alive_us(const struct worker *w);
 /* Is the device context lost? Then the process must end. */
 bool worker_lost(const struct worker *w);
-/* Fills the worker's figures of its device, at most a second old; the caller sets sessions and
- * queued_frames. */
+/* Fills figures of its device, at most a second old, but for sessions and queued_frames. */
 void worker_get_device(struct worker *w, struct api_device *device);
 #endif

@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-/* ------------------------------------------------------------------------- the device turn of a session */
+/* ----------------------------------------------------------------- the device turn of a session */
 
 /* What a session's device turn is for. */
 enum step {
@@ -28,8 +28,7 @@ static void set_working(struct worker *w, struct session_work *k)
     lock_give(&w->lock);
 }
 
-/* Does its next frame wait because too many of its pictures wait for a search? Not where frames end
- * unused anyway. */
+/* Does its next frame wait for searches of earlier ones? Not where frames end unused anyway. */
 static bool is_held_back(const struct worker *w, struct session *s)
 {
     return !session_hurried(s) && !atomic_load(&w->lost) && object_search_holds(s);
@@ -91,8 +90,7 @@ static enum step open_frame(struct session_work *k, struct queue_item *item, boo
     return STEP_MAKE;
 }
 
-/* A frame that came after the queue was found empty has announced itself, so the session's turn
- * comes again. */
+/* A frame that came meanwhile has announced itself, so the session's turn comes again. */
 static enum step take_step(struct worker *w, struct session_work *k)
 {
     struct session *s = k->session;
@@ -253,8 +251,7 @@ static void submit_each(struct worker *w, struct batch *b)
     }
 }
 
-/* Handles a batch that the device refused. Batches end in their order, so earlier ones are waited
- * for. */
+/* Handles a batch that the device refused. Batches end in order, so earlier ones are waited for. */
 static void batch_refused(struct worker *w, struct batch *b, int rc, struct err *err)
 {
     worker_batch_wait_all(w);
@@ -282,7 +279,7 @@ static void batch_submit(struct worker *w, struct batch *b)
     w->n_batches++;
 }
 
-/* ------------------------------------------------------------------------- while a batch is filled */
+/* ---------------------------------------------------------------------- while a batch is filled */
 
 static void note_queue_time(struct worker *w, const struct queue_item *item)
 {

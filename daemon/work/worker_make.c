@@ -101,8 +101,7 @@ static void note_limit(struct worker *w, struct session *s)
         atomic_store(&w->too_many_pixels, pixels);
 }
 
-/* Makes what the session's next frame waits for: device state that takes sideways pictures, or the
- * state itself. */
+/* Makes what the next frame waits for: device state, or room for sideways pictures in it. */
 static int make_what_lacks(struct worker *w, struct session_work *k, struct err *err)
 {
     struct session *s = k->session;

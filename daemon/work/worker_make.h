@@ -10,8 +10,7 @@ MUST_CHECK int worker_make_start(struct worker *w, struct err *err);
 void worker_make_stop(struct worker *w);
 /* Frees the device's copies of networks, when no session is left there. */
 void worker_make_close_models(struct worker *w);
-/* Makes the session's device state, then gives it its next turn. It has its turn, and is
- * working. */
+/* Makes device state of the session, which has its turn and is working, then ends the turn. */
 void worker_make_session(struct worker *w, struct session_work *k);
 /* Frees its device state, then lets go of its reference. Worker's thread, no turn. */
 void worker_make_leave(struct worker *w, struct session_work *k);
