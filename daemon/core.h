@@ -85,8 +85,6 @@ struct config core_config(struct core *c);
 
 /* Deletes sessions whose retention is over. */
 void core_sweep(struct core *c);
-/* The session's last reference went: frees it, here or by store_reap(). */
-void core_release(struct session *s);
 /* Takes it out of the registry, tells its clients and frees its device state. */
 void core_forget(struct core *c, struct session *s);
 /* Takes no more sessions, clients or frames; clients are told to reconnect. */

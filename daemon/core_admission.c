@@ -64,6 +64,15 @@ static uint64_t memory_needed(const struct session_setup *setup)
                 parts_bytes(&setup->options, device.net_w, device.net_h));
 }
 
+/* The session's last reference went: frees it, here or by store_reap(). */
+static void session_release(struct session *s)
+{
+    if (session_disk(s))
+        store_reap_later(s);
+    else
+        core_free_session(s);
+}
+
 static int setup_resolve(struct core *c, const struct session_options *options,
                          struct session_setup *setup, struct err *err)
 {
@@ -80,7 +89,7 @@ static int setup_resolve(struct core *c, const struct session_options *options,
                                     .max_blocks = (uint32_t)config.limits.blocks,
                                     .metrics = &c->metrics,
                                     .edges = &c->edges,
-                                    .last = core_release};
+                                    .last = session_release};
     rc = options_resolve(&setup->options, setup->kind->line, &setup->depth, &setup->motion,
                          &setup->multiple, &config, c->models, c->store != NULL, err);
     if (rc)
@@ -314,12 +323,4 @@ void core_free_session(struct session *s)
     store_session_free(s);
     worker_disown(s);
     session_free(s);
-}
-
-void core_release(struct session *s)
-{
-    if (session_disk(s))
-        store_reap_later(s);
-    else
-        core_free_session(s);
 }

@@ -33,17 +33,22 @@ struct stream {
     uint64_t ahead_us;
 };
 
+static int find_open(struct core *c, const char *id, struct session **s, struct err *err)
+{
+    if (atomic_load(&c->draining))
+        return err_set(err, ERR_BUSY, "the server is stopping");
+    *s = registry_find(c->registry, id);
+    return *s ? 0 : err_set(err, ERR_NOT_FOUND, "no such session");
+}
+
 int core_stream_expect(struct core *c, const char *id, int *retry_after_s, struct err *err)
 {
     struct session *s;
-    int rc;
+    int rc = find_open(c, id, &s, err);
 
     *retry_after_s = CORE_RETRY_S;
-    if (atomic_load(&c->draining))
-        return err_set(err, ERR_BUSY, "the server is stopping");
-    s = registry_find(c->registry, id);
-    if (!s)
-        return err_set(err, ERR_NOT_FOUND, "no such session");
+    if (rc)
+        return rc;
     rc = session_is_back(s, err);
     if (rc)
         *retry_after_s = store_back_s(s);
@@ -56,14 +61,11 @@ int core_stream_open(struct core *c, const char *id, enum control_role role, voi
 {
     struct session *session;
     struct stream *s;
-    int rc;
+    int rc = find_open(c, id, &session, err);
 
     *stream = NULL;
-    if (atomic_load(&c->draining))
-        return err_set(err, ERR_BUSY, "the server is stopping");
-    session = registry_find(c->registry, id);
-    if (!session)
-        return err_set(err, ERR_NOT_FOUND, "no such session");
+    if (rc)
+        return rc;
     s = calloc(1, sizeof(*s));
     rc = s ? 0 : err_set(err, ERR_MEMORY, "no memory for a client");
     if (rc)

@@ -30,16 +30,12 @@ struct edges {
 
 static void on_wake(void *edge, void *cookie)
 {
-    struct edges *e = edge;
-
-    ws_wake(e->ws, cookie);
+    ws_wake(((struct edges *)edge)->ws, cookie);
 }
 
 static void on_session_gone(void *edge, const char *id)
 {
-    struct edges *e = edge;
-
-    auth_forget_session(e->auth, id);
+    auth_forget_session(((struct edges *)edge)->auth, id);
 }
 
 static size_t on_metrics(void *edge, char *buf, size_t cap)

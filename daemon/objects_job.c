@@ -11,7 +11,7 @@
 #define FAR_M 100.0f /* metres: the largest distance of a camera from its object */
 #define SAME_M 0.05f /* metres between poses of one object in two views of a mesh */
 
-struct tensor_params objects_job_params(void)
+static struct tensor_params objects_job_params(void)
 {
     struct tensor_params p = tensor_params_library();
     p.unit_m = OBJECTS_JOB_UNIT_M;

@@ -15,9 +15,6 @@ typedef const atomic_bool objects_job_stop;
 /* The recogniser's configuration of every enrolled object, so that any of them fit one library. */
 #define OBJECTS_JOB_UNIT_M 0.004f
 
-/* The parameters of tensors of every object. */
-struct tensor_params objects_job_params(void);
-
 /*
  * objects_job_enrol - an object out of pictures or a mesh
  *

@@ -19,7 +19,7 @@
 
 /* ---------------------------------------------------------------------- the content of a record */
 
-void store_meta_encode(uint8_t out[STORE_META_BYTES], const struct store_meta *m)
+static void store_meta_encode(uint8_t out[STORE_META_BYTES], const struct store_meta *m)
 {
     struct bytes_writer w = bytes_writer(out, STORE_META_BYTES);
 

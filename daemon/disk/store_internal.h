@@ -31,7 +31,6 @@ struct store_meta {
     uint32_t source, submap; /* this frame's source and submap */
     char name[CONTROL_SOURCE_CAP];
 };
-void store_meta_encode(uint8_t out[STORE_META_BYTES], const struct store_meta *m);
 /* Returns false if a number is out of its bounds. */
 bool store_meta_decode(struct store_meta *m, const uint8_t in[STORE_META_BYTES]);
 
@@ -82,7 +81,6 @@ struct store_ticket *store_ticket_new(struct session_disk *d, struct queue_item 
 /* number u64, seq u64, status u32, reason u32, source u16, part u16, t_capture_ns u64 */
 #define STORE_OUTCOME_BYTES 36
 
-MUST_CHECK int store_manifest_write(int sessions, const struct store_manifest *m, struct err *err);
 /* Returns 0; ERR_NOT_FOUND: there is none; ERR_INPUT: not what we write; ERR_IO; ERR_MEMORY */
 MUST_CHECK int store_manifest_read(int sessions, const char *id, struct store_manifest *m,
                                    struct err *err);

@@ -118,7 +118,7 @@ static size_t manifest_encode(char *buf, size_t cap, const struct store_manifest
     return sum_append(buf, cap, json_finish(&w));
 }
 
-int store_manifest_write(int sessions, const struct store_manifest *m, struct err *err)
+static int store_manifest_write(int sessions, const struct store_manifest *m, struct err *err)
 {
     char *text = malloc(TEXT_MAX);
     int dir, rc;

@@ -76,8 +76,7 @@ struct session_wakes {
 };
 void session_wake(struct session *s, const struct session_wakes *w);
 
-/* Under the lock, as all below: how many clients send frames, and their sources, a bit each. */
-int session_feeders(const struct session *s);
+/* Under the lock, as all below: the sources of clients that send frames, a bit each. */
 uint32_t session_connected(const struct session *s);
 /* Returns the state that follows from clients and suspension, unless the session is closed. */
 void session_update_state(struct session *s);

@@ -9,7 +9,7 @@ void session_wake(struct session *s, const struct session_wakes *w)
         e->ops->wake(e->edge, w->cookies[i]);
 }
 
-int session_feeders(const struct session *s)
+static int session_feeders(const struct session *s)
 {
     int n = 0;
 

@@ -55,7 +55,9 @@ uint64_t commit_alive_us(const struct commit *c)
     return turn_pool_alive_us(&c->pool);
 }
 
-int commit_threads(long cores)
+/* Returns the number of threads for so many cores: half of them, 64 at most. A frame of a large
+ * network takes a millisecond here, and a device does five thousand of these a second. */
+static int commit_threads(long cores)
 {
     return cores < 2 ? 1 : cores / 2 < TURN_POOL_MAX ? (int)(cores / 2) : TURN_POOL_MAX;
 }

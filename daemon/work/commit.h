@@ -12,11 +12,7 @@
 
 struct commit;
 
-/* Returns the number of threads for so many cores: half of them, 64 at most. A frame of a large
- * network takes a millisecond here, and a device does five thousand of these a second. */
-int commit_threads(long cores);
-
-/* threads: 0 = commit_threads() of this machine */
+/* threads: 0 = as many as suit this machine */
 MUST_CHECK int commit_start(struct commit **c, int threads, struct err *err);
 /* Call it when the workers have stopped: then no job is left. */
 void commit_stop(struct commit *c);

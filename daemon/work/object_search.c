@@ -18,8 +18,8 @@
  * the points that would face the camera. */
 #define JUDGED_SHARE 0.3f
 #define JUDGED_LEAST 40
-#define GONE_SHARE 0.4f  /* least of those points confirmed: the object is there */
-#define THERE_SHARE 0.6f /* the object is there if it confirms at least this share */
+#define GONE_SHARE 0.4f  /* most of those points confirmed: the object is gone */
+#define THERE_SHARE 0.6f /* least of those points confirmed: the object is there */
 /* On a busy machine a search of 0.4 s may take minutes at its low priority. */
 #define PATIENCE_S 600
 
