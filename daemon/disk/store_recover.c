@@ -385,7 +385,7 @@ static int returning_bring(struct recovery *r, const struct store_manifest *m, s
     return 0;
 }
 
-/* ---------------------------------------------------------------------- called by other threads */
+/* ------------------------------------------------------------------------- for other threads */
 
 static int recovery_bring_all(struct recovery *r, const struct store_manifest *manifests, int n,
                               struct err *err)

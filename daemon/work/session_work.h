@@ -116,7 +116,7 @@ struct queue_item *session_work_take_next(struct session_work *k);
 /* Frees the session's device state, if store_may_suspend() agrees. Each session that ran must be
  * retired before its last reference goes. Any thread. */
 void session_work_retire(struct session *s);
-/* Saves the session soon, due or not, if it has a journal. It may be suspended then if `suspend`. */
+/* Saves the session soon, due or not, if it has a journal. It may be suspended if `suspend`. */
 void session_work_save(struct session *s, bool suspend);
 /* Takes over the state of a checkpoint. */
 void session_work_restore(struct session *s, const struct session_work_kept *kept);

@@ -158,7 +158,7 @@ static void *worker_thread(void *arg)
     return NULL;
 }
 
-/* ------------------------------------------------------------------------- called by other threads */
+/* ------------------------------------------------------------------------- for other threads */
 
 static void retire_session(struct session *s)
 {

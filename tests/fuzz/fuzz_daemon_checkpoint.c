@@ -84,7 +84,7 @@ static void make_right(uint8_t *file, size_t len)
 {
     uint64_t n = number_at(file + PREFIX - 8, 4), at;
 
-    if (n > CHECKPOINT_SECTIONS_MAX || len < checkpoint_head_bytes((int)n))
+    if (n > CHECKPOINT_SECTIONS_MAX || len < (size_t)CHECKPOINT_HEAD_BYTES(n))
         n = 0;
     at = checkpoint_head_bytes((int)n);
     for (uint64_t i = 0; i < n; i++) {
