@@ -1,10 +1,9 @@
 /*
  * log.h - one line per event, to the journal, as text or as JSON; the only user of sd-journal
  *
- * Every call site has its own budget: 20 messages in 10 seconds, then silence and, with the next
- * message that passes, the number that was held back. Whatever a message quotes from outside is
- * escaped: control characters, quotes and bytes that are no UTF-8 never reach a terminal or break a
- * JSON line.
+ * Every call site may log 20 messages in 10 seconds, then is silent; the next message that passes
+ * tells how many were held back. Text from outside is escaped, so that it cannot steer a terminal
+ * or break a JSON line.
  * Threads: any; a line is one write.
  */
 #ifndef RECOND_DAEMON_LOG_H

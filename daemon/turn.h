@@ -1,15 +1,12 @@
 /*
  * turn.h - a fair queue of entries that have work, at most one thread on each
  *
- * The next entry is the one that has had the least service; turn_charge() says what serving it
- * took. So each of n sessions that always have work gets the n-th part of the servers' time, and
- * one whose frames cost ten times as much has a tenth of the frames. Where nothing is charged,
- * entries are served in the order in which they came.
- * An entry that was idle begins at the present level of the list: it has saved nothing up, but what
- * it owes stays. While an entry is served no other thread gets it, until turn_done(): so what a
- * session does stays in its order. Work that is announced meanwhile is remembered; no wake-up is
- * lost. The list is kept sorted. To join it costs at most half its length, and near either end,
- * where most entries join, a step or two.
+ * The entry that has had the least service is next; turn_charge() adds to it. So n sessions that
+ * always have work share the servers' time equally, whatever their frames cost. Where nothing is
+ * charged, entries are served in order of arrival. An entry that was idle begins at the present
+ * level of the list: it has saved nothing up, but what it owes stays. Until turn_done() no other
+ * thread gets the entry, so a session's steps stay in order; work announced meanwhile is not lost.
+ * The list is sorted; most entries join near an end, in a step or two.
  * Threads: any. One mutex; nothing else is locked under it.
  */
 #ifndef RECOND_DAEMON_TURN_H

@@ -13,13 +13,12 @@
  *              u64, CRC-32C of the packed bytes u32
  *            | CRC-32C of this table u32
  *            | the sections' bodies, packed with zstd, in a row up to the end of the file
- * Builds:  a file with a section that this build cannot do without and does not read, by
- *          section_use(), is not damaged: it is another build's. It is never removed and counts
- *          neither as the newest nor as the older one. checkpoint_set_aside() renames it.
- * Write:   to <name>.part, fsync, rename, fsync of the folder; then all but the new one and the
- *          newest whole one before it go. A .part that a crash has left goes at the next write.
- * Memory:  room for the largest session's state and for its largest section packed; it grows and
- *          stays, so that checkpoints of sessions that are no larger allocate nothing of ours.
+ * Builds:  a file with a section that this build needs and does not read, by section_use(), is
+ *          another build's: it is never removed, and counts neither as the newest nor as the older
+ *          one. checkpoint_set_aside() renames it.
+ * Write:   to <name>.part, fsync, rename, fsync of the folder; then all others go but the newest
+ *          whole one before it. The next write removes a .part that a crash has left.
+ * Memory:  buffers for the largest session and its largest packed section, which are kept.
  * Threads: one inside, which packs and writes. begin, commit and abandon may come from any; one
  *          draft is under way at a time.
  */

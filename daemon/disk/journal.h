@@ -1,16 +1,14 @@
 /*
  * journal.h - the input of every session, stored before its sender is told so
  *
- * A session's log is a row of records with numbers that rise by one from 1, kept in segments.
- * Writers' threads take the logs in turn, write all that a log has pending with one call, make it
- * durable with one more, then say so, in order: so the busier the disk, the more records share a
- * sync.
+ * A session's log is a row of records, numbered from 1, kept in segments. Writers' threads take the
+ * logs in turn, write all pending records of a log with one call, sync once and then report them,
+ * in order: so the busier the disk, the more records share a sync.
  *
- * Folder   lock                                flock'ed by the one process
- *          sessions/<id>/<first, 20 digits>.seg   first = number of the first record in it
- *          sessions/<id>/synced   number of a record that was synced, u64, and its CRC-32C, u32
- *          sessions/.gone-<id>                 on its way out; removed at the next start at the
- *                                              latest
+ * Folder   lock                                  flock'ed by the one process
+ *          sessions/<id>/<first, 20 digits>.seg  first = number of the first record in it
+ *          sessions/<id>/synced                  number of a synced record u64, its CRC-32C u32
+ *          sessions/.gone-<id>                   being removed, at the next start at the latest
  *          quarantine/
  * Segment  a SEGMENT record, then others; at most one write past segment_bytes long
  * Record   little-endian, 24 bytes and the body:
@@ -26,19 +24,15 @@
  *
  * SEGMENT  u32 format version 1 | 26 characters of the session's id | 2 bytes 0; its number is that
  *          of the first record behind it and is not counted. It is written together with that one.
- * Group    what one write holds. The next group begins only when this one is written, and synced if
- *          the log is: so behind damage, a valid record that begins a group proves that what is
- *          damaged had been there whole.
- *
- * Damage   Recovery takes the longest valid prefix. Where no later group follows the first bad
- *          byte, and no later segment, the tail is torn and is cut: a write that a crash cut short
- *          looks like that. A flip within the very last group cannot be told from it. Where
- *          `synced` names a later record, that one was there. This and everything else is damage:
- *          it is told, and no file is touched.
- *
- * A write that fails is taken back as far as the disk lets us, fails its records and fences that
- * log alone: each later append to it fails the same way, nothing more goes into its file. A failed
- * sync is never tried again, because the pages may be gone by then.
+ * Group    the records of one write. The next group begins only when this one is written, and
+ *          synced if the log is: so behind damage, a valid record that begins a group proves that
+ *          the damaged bytes had been whole.
+ * Damage   Recovery takes the longest valid prefix. Without a later group or segment behind the
+ *          first bad byte the tail is cut, as a crash during a write leaves it, unless `synced`
+ *          names a later record. Anything else is damage: it is reported, and no file is touched.
+ * Errors   A failed write is taken back as far as possible, fails its records and fences its log:
+ *          later appends fail too. A failed sync is never tried again, because the pages may be
+ *          lost by then.
  * Threads: any, unless said. Steady state allocates nothing.
  */
 #ifndef RECOND_DAEMON_JOURNAL_H

@@ -1,16 +1,12 @@
 /*
  * suspect.h - which frames a process was working on when it crashed
  *
- * A small file, mapped and shared, so that what is in it survives any death of the process. A
- * thread that works on a frame enters the frame and takes it out again; a handler of crash signals
- * notes that the process crashed. The next process finds the frames that were entered then: one of
- * them may have caused the crash, so each is replayed alone, and one that has caused two goes into
- * quarantine. A process that was killed from outside (SIGKILL, power) leaves no suspects. In place
- * of an attempt counter in the journal's records: that would cost every frame a write before its
- * work begins, for the journal is written by threads of its own, while a mapped page costs two
- * stores.
- * Trusts nothing: a file of another size, version or boot of the machine, or one that contradicts
- * itself, counts as empty.
+ * A small file, mapped and shared, survives any death of the process. A thread enters the frame
+ * that it works on and takes it out again; a handler of crash signals notes the crash. The next
+ * process replays each frame that was entered then alone; one that has caused two crashes goes into
+ * quarantine. SIGKILL and power failures leave no suspects. A counter in the journal would cost
+ * every frame a write before its work begins; a mapped page costs two stores.
+ * A file of another size, version or boot, or one that contradicts itself, counts as empty.
  * Threads: any, but for open, arm and close.
  */
 #ifndef RECOND_DAEMON_SUSPECT_H

@@ -1,10 +1,9 @@
 /*
  * mirror.h - the host's copy of a session's cloud (proto/cloud) and its lock
  *
- * A committer writes what changed on the device; the WebSocket edge and exports copy under the lock
- * and encode afterwards, so that a commit waits for the copy of one block at most. A commit of a
- * million voxels has the lock for half a second: what all sessions share (the WebSocket threads,
- * the census of the REST thread) does not wait for it.
+ * A committer writes the device's changes; streams and exports copy under the lock and encode
+ * afterwards, so a commit waits for the copy of one block at most. A commit of a million voxels
+ * has the lock for half a second: threads that serve many sessions do not wait for it.
  * Threads: any; nothing of others is locked under the mutexes inside.
  */
 #ifndef RECOND_DAEMON_MIRROR_H

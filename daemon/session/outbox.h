@@ -8,8 +8,8 @@
  *
  * Invariant: when the set is empty and a `sync` goes out, the client holds exactly the cloud whose
  *            revision, number of points and hash the `sync` names.
- * Threads: the client's WebSocket thread calls outbox_start() and outbox_next(), any thread the
- *          rest; one mutex inside. The mirror's lock is never taken under it.
+ * Threads: the client's WebSocket thread calls outbox_start() and outbox_next(), any thread
+ *          the others; one mutex inside. The mirror's lock is never taken under it.
  */
 #ifndef RECOND_DAEMON_OUTBOX_H
 #define RECOND_DAEMON_OUTBOX_H
@@ -35,7 +35,7 @@ void outbox_free(struct outbox **o);
 /*
  * outbox_start - the client said `start`
  *
- * In: ready: the answer; start: the client's message
+ * In:      ready: the answer; start: the client's message
  * After:   next come `ready`, then a `clear` unless it resumes this epoch, then the blocks that it
  *          lacks: those that did not change since, by the revision and the name of each, so that a
  *          client which is cut off among them may go on behind the last one

@@ -1,19 +1,17 @@
 /*
  * queue.h - the frames of one session between its client and the device
  *
- * frame_state.h has the states that a frame's slot goes through. All slots are made with the
- * session. What is behind a frame's header is copied once, into its slot. The lowest free slot is
- * taken first and pages of a slot that was never used are never touched, so a small or calm session
- * costs little. Pictures are decoded at most QUEUE_AHEAD frames before the device needs them, so a
- * frame that will be dropped is seldom decoded.
- * Sources: the slots are shared out among those that feed: a source may have more than its share
- *          only while QUEUE_RESERVE slots stay free for each other one (counting what that one
- *          has). So one that sends too much loses its own frames, and one that has its share or
- *          less loses none for another's.
- * Full:    of a source with its share or more the oldest frame makes room that no thread works on,
- *          undecoded ones first; one with less takes the place of a frame of the source that has
- *          most. If there is none, or if nothing may be lost, the new frame itself is turned away.
- *          The caller answers for the frame that had to go.
+ * frame_state.h has the states of a frame's slot. All slots are made with the session; a frame's
+ * payload is copied once, into its slot. The lowest free slot is taken first, and pages of unused
+ * slots are never touched. Pictures are decoded at most QUEUE_AHEAD frames ahead of the device, so
+ * a frame that will be dropped is seldom decoded.
+ * Sources: the feeding sources share the slots: a source has more than its share only while
+ *          QUEUE_RESERVE slots stay free for each other one (counting those that it has). So a
+ *          source that sends too much loses its own frames alone.
+ * Full:    a source with its share or more drops its own oldest frame that no thread works on,
+ *          undecoded ones first; one with less drops a frame of the source that has most. If there
+ *          is none, or the session is lossless, the new frame is refused. The caller answers for
+ *          the dropped frame.
  * Threads: any push (WebSocket edge, recovery), one decodes at a time, one runs (worker); one mutex
  *          inside.
  * Owner:   an item belongs to the thread that took it until queue_ready() or queue_release().

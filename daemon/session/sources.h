@@ -1,15 +1,11 @@
 /*
- * sources.h - the sources of a session: their frame numbers, their submaps and the verdicts of
- * their frames
+ * sources.h - the sources of a session: frame numbers, submaps, verdicts of frames
  *
- * A source is a phone, named by its `start`. Numbers of frames, clock and world_epoch
- * belong to a source. Every (source, world_epoch) of a frame that was taken is a submap of its own,
- * numbered in order of appearance.
- *
- * A frame is taken just before it enters the queue. It gets one verdict, and its number is used up
- * unless that is a refusal: a source's last_seq is the highest number of a used or dropped frame.
- * The last SOURCES_VERDICTS verdicts are kept, so that a frame that is sent again gets the same
- * answer. A frame that is refused before it is taken leaves nothing here.
+ * A source is a phone, named by its `start`, with frame numbers, a clock and a world_epoch of its
+ * own. Every (source, world_epoch) of a taken frame is a submap, numbered by appearance.
+ * A frame is taken just before it enters the queue, and gets one verdict. A source's last_seq is
+ * the highest number of a used or dropped frame. The last SOURCES_VERDICTS verdicts are kept, so
+ * that a repeated frame gets the same answer. A frame refused before it is taken leaves no trace.
  *
  * Owner:   a session, under whose lock all calls are made
  * Memory:  a source's verdicts are allocated when it appears; sources_bytes() is the most
@@ -82,7 +78,7 @@ enum sources_step {
 /*
  * sources_take - a frame is about to enter the queue
  *
- * In: step: a submap that begins within an epoch gets the epoch's next frames
+ * In:      step: a submap that begins within an epoch gets the epoch's next frames
  * Out:     *out: where it belongs
  * Returns: CONTROL_REASON_NONE: its number is reserved until sources_end() or sources_untake();
  *          CONTROL_DUPLICATE: not above the numbers of frames that are under way, or were used or

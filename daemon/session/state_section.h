@@ -1,12 +1,10 @@
 /*
  * state_section.h - a section of a session's state on disk, as the room that owns it describes it
  *
- * A room has one constant row for each section, and daemon/core.c lists the rows of all rooms. The
- * store walks that list: it writes the sections into checkpoints and gives them back after a
- * restart, in the order of the list. proto/section.h says what a section is in a file.
- * Optional: a session comes back without a section that is flagged SECTION_OPTIONAL, where a
- *           checkpoint lacks it, this build does not read its version, or load() fails. Without one
- *           of the others it does not come back.
+ * A room has one constant row for each section (proto/section.h); daemon/core.c lists all rows, and
+ * the store saves and loads the sections in the order of that list.
+ * Optional: SECTION_OPTIONAL: a session is recovered without the section, where a checkpoint lacks
+ *           it, this build does not read its version, or load() fails.
  * Threads:  bytes, save and settled are called by the worker's thread between two frames of the
  *           session, load in a session that no other thread knows yet.
  */

@@ -1,13 +1,12 @@
 /*
  * closing.h - the work of a closed session on its device before it is whole
  *
- * With many views a keyframe is final when later ones have seen the same. At a session's end some
- * wait for pictures that will not come. A *closing round* is an item that shows nothing and begins
- * a new walk, so that one keyframe that waits is swept with it and one is final (gpu/views/views.h,
- * "Walks"). Rounds go on, source by source, until no keyframe waits; then the session is closed.
- *
- * Disk:    rounds are in no journal. A session that comes back while it was being closed continues
- *          them from its last checkpoint, gets the same points, and is recovered then.
+ * With many views a keyframe is final when later ones have seen the same; at a session's end some
+ * wait in vain. A *closing round* is an item without a picture that begins a new walk, so that one
+ * waiting keyframe becomes final (gpu/views/views.h, "Walks"). Rounds go on, source by source,
+ * until no keyframe waits; then the session is closed.
+ * Disk:    rounds are in no journal. A recovered session that was closing continues them from its
+ *          last checkpoint, with the same points.
  * Ends:    a session that is deleted, hurried, or whose device fails skips them.
  * Threads: closing_take() and closing_keep() as session_work.h says for jobs; the others any
  */

@@ -3,14 +3,14 @@
  *
  * Each frame that session_admit() counted comes here exactly once, in one of these ways:
  *
- *   turned away before it was queued           frame_end_front()
- *   displaced       it was dropped for a later frame    frame_end_displaced()
- *   not decoded     the decoder refuses it            frame_end_undecoded()
- *   not computed    the device refuses it, or is lost     frame_end_unused()
- *   used            its result is in the session      frame_end_used()
+ *   refused      before it was queued               frame_end_front()
+ *   displaced    dropped for a later frame          frame_end_displaced()
+ *   undecoded    the decoder refuses it             frame_end_undecoded()
+ *   unused       the device refuses it, or is lost  frame_end_unused()
+ *   used         its result is in the session       frame_end_used()
  *
- * The end of a frame that is in the journal, other than `used`, is on the disk before it is told;
- * the store calls frame_end_told() then. `used` needs no record (store.h).
+ * A frame's end, other than `used`, is in the journal before its client is told: the store calls
+ * frame_end_told() then. `used` needs no record (store.h).
  * Threads: any that holds the frame.
  */
 #ifndef RECOND_DAEMON_FRAME_END_H

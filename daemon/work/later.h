@@ -1,16 +1,14 @@
 /*
  * later.h - one pool for all slow work, for which no frame and no edge waits
  *
- * Its threads have nice 10, and serve tasks (struct later_kind of api.h) slice by slice: keyframes
- * that are compared, bundles, pictures that are searched for objects, enrolments, depth maps.
- * Order:   one task's slices run one after the other. Of several tasks the one runs that has had
- *          the least time (turn.h), so each of n has the n-th part of the threads
- * Starve:  slices take 0.7 s at most, and have LATER_THREADS threads. Those of a kind that is_long
- *          take their turns on one thread more: an enrolment of ten seconds keeps another enrolment
- *          waiting, and nothing else
- * Budget:  most, most_of_owner of a kind: later_new() refuses what is beyond them
- * Watch:   a slice that takes longer than its kind's patience makes the watchdog take the pool for
- *          dead: later_alive_us()
+ * Its threads have nice 10 and serve tasks (struct later_kind of api.h) slice by slice: keyframes,
+ * bundles, searches for objects, enrolments, depth maps.
+ * Order:   a task's slices run one after the other; the task with the least service is next
+ *          (turn.h)
+ * Starve:  slices take 0.7 s at most, on LATER_THREADS threads. Slices of a kind that is_long have
+ *          one more thread of their own: a long enrolment delays other enrolments alone
+ * Budget:  most, most_of_owner of a kind: later_new() refuses more tasks
+ * Watch:   a slice that takes longer than its kind's patience stops later_alive_us()
  * Save:    a task's owner saves its state (store_ops); no slice changes it after later_settle()
  * Threads: any. One mutex; nothing else is locked under it
  */

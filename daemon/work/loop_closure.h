@@ -1,15 +1,14 @@
 /*
  * loop_closure.h - keyframes of a session that show the same place tie its submaps together
  *
- * Sessions with the option `ties`, whose poses come with their frames, or with `bundle` keep some
- * frames as keyframes: a committer copies picture and depth with the frame's other results. Slices
- * of the pool (later.h) describe them and compare those of different submaps, one keyframe a slice,
- * in their order (gpu/tie). Tied submaps that no client has placed are placed, like a PUT of
- * submaps/{n}, and no point is sent again. A submap that began because a pose jumped (jump.h) lies
- * where the poses have it until it is tied. A bundle (bundling.h) is more slices of the same task.
- * Keyframes and ties are part of a session's checkpoints. Keyframes that came after the last one
- * are taken again when the journal is replayed.
- * Threads: wants, keep as session_work.h has it for jobs; state_bytes, save the worker's; the rest
+ * Sessions with the options `ties`, where poses come with frames, or `bundle` keep some frames as
+ * keyframes: a committer copies their picture and depth. Slices of the pool (later.h) describe them
+ * and compare those of different submaps, one keyframe a slice, in order (gpu/tie). Tied submaps
+ * are placed, unless a client placed them, as by a PUT of submaps/{n}: no point is sent again. A
+ * submap that began with a jump (jump.h) lies where its poses have it until it is tied. A bundle
+ * (bundling.h) is more slices of the same task. Checkpoints hold keyframes and ties; a replay takes
+ * later keyframes again.
+ * Threads: wants, keep as session_work.h has it for jobs; state_bytes, save the worker's; others
  *          any. No lock inside
  */
 #ifndef RECOND_DAEMON_LOOP_CLOSURE_H

@@ -1,18 +1,16 @@
 /*
  * object_search.h - enrolled objects are searched for in the depth of a session's frames
  *
- * Of a session with the option `objects` the depth that is fused is copied, `recognise_hz` times a
- * second of capture time, and a slice of the pool (later.h) searches it
- * (gpu/recognise/recogniser.h): nice 10 on processors, a stream of the lowest priority on a GPU. So
- * no frame waits for it. Detections become the session's tracked objects
- * (daemon/session/tracked_objects.h).
- * Order:   pictures of a session are searched one after the other. Which ones follows from capture
- *          times alone, so the same frames give the same objects. While OBJECT_SEARCH_WAITING of a
- *          session wait, one in mode `live` skips the next one that is due, and counts it; one in
- *          mode `lossless`, or that comes out of a journal, holds its next frame back instead
- * State:   a checkpoint is not begun while a picture waits (object_search_state), so it keeps the
- *          detections of all its frames; later frames are replayed and searched again
- * Threads: wants, keep as session_work.h has it for jobs; holds, save the worker's; the rest any.
+ * In a session with the option `objects`, `recognise_hz` times a second of capture time, the fused
+ * depth is copied, and a slice of the pool (later.h) searches it (gpu/recognise/recogniser.h), so
+ * no frame waits. Detections become tracked objects (daemon/session/tracked_objects.h).
+ * Order:   pictures of a session are searched in turn, and capture times alone choose them, so the
+ *          same frames give the same objects. While OBJECT_SEARCH_WAITING wait, a session in mode
+ *          `live` skips and counts the next picture; in mode `lossless`, or while its journal is
+ *          replayed, it holds its next frame back
+ * State:   a checkpoint waits for all pictures (object_search_state), so it keeps the detections of
+ *          all its frames
+ * Threads: wants, keep as session_work.h has it for jobs; holds, save the worker's; others any.
  *          No lock inside
  */
 #ifndef RECOND_DAEMON_OBJECT_SEARCH_H
