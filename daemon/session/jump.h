@@ -18,7 +18,7 @@
 #define JUMP_LEAST_M 0.15f      /* metres: a shorter step is never a jump */
 #define JUMP_LEAST_RAD 0.5f     /* radians: nor is a smaller rotation */
 #define JUMP_ACCELERATION 20.0f /* m/s^2, the most of a hand */
-#define JUMP_TURNING 40.0f      /* rad/s^2 */
+#define JUMP_SPINNING 40.0f     /* rad/s^2 */
 
 /* Zero: no pose was seen. */
 struct jump {
@@ -26,7 +26,7 @@ struct jump {
     uint32_t epoch;   /* world_epoch of the poses; set by the caller */
     struct rigid last;
     uint64_t t_ns;
-    float v[3], turn; /* m/s and rad/s */
+    float v[3], spin; /* m/s and rad/s */
     float way;        /* metres since the last jump or jump_cut() */
 };
 

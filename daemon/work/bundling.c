@@ -186,10 +186,10 @@ static bool move_point(struct bundling *b, struct mirror_point *p, float step)
     for (int i = 0; moves && i < 3; i++)
         p->p_q[i] = (int32_t)to_q[i];
     if (moves && p->look.normal) {
-        struct rigid turn = most->C;
+        struct rigid rotation = most->C;
 
-        turn.t[0] = turn.t[1] = turn.t[2] = 0;
-        p->look.normal = octa_encode(rigid_apply(&turn, octa_decode(p->look.normal)), 1);
+        rotation.t[0] = rotation.t[1] = rotation.t[2] = 0;
+        p->look.normal = octa_encode(rigid_apply(&rotation, octa_decode(p->look.normal)), 1);
     }
     return moves;
 }
