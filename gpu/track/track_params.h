@@ -1,7 +1,7 @@
 /*
  * track_params.h - what tracks and the path of a camera were tuned with
  *
- * Chosen on: WALKS are `room`, `office` and `desk` of docs/PERFORMANCE.md, poses learned, by errors
+ * Chosen on: WALKS are `room`, `office` and `desk` of docs/MODELS.md, poses learned, by errors
  * of path and frame. Sizes of windows and numbers of steps stand in the stages' headers.
  */
 #ifndef RECOND_GPU_TRACK_TRACK_PARAMS_H

@@ -2,7 +2,7 @@
  * views_params.h - what the stages of many views were tuned with
  *
  * Chosen on: PLACES are the drawn places (room, corridor, desk) and the walks `office`, `room` and
- * `desk` of docs/PERFORMANCE.md, by depth errors and F at 3 and 5 cm. A cosine bounds an angle.
+ * `desk` of docs/MODELS.md, by depth errors and F at 3 and 5 cm. A cosine bounds an angle.
  * Compile-time sizes, launch rounds and the units of whole numbers stand in the stages' headers.
  */
 #ifndef RECOND_GPU_VIEWS_VIEWS_PARAMS_H
