@@ -7,16 +7,13 @@
  * (RFC 6901) to the field, so that a request is answered with all of its errors at once. An absent
  * member leaves *out as it was and is no error; `null` is a value of the wrong type.
  */
-#ifndef RECOND_PROTO_JSON_H
-#define RECOND_PROTO_JSON_H
+#pragma once
 
 #include "proto/err.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-/* ------------------------------------------------------------------------------- documents */
 
 struct json; /* A value inside a document, borrowed from it; the root owns the document. */
 
@@ -33,7 +30,6 @@ enum json_kind {
 
 /*
  * json_parse - check and read a whole text
- *
  * In:      text [len], need not end with NUL; max_depth: maps and lists inside each other, 1 = the
  *          top alone
  * Out:     *doc, json_free() it
@@ -57,8 +53,6 @@ int64_t json_i64(const struct json *v);      /* the integer, 0 for other kinds *
 
 /* Tells whether this is valid UTF-8 (no surrogates, no overlong forms, at most U+10FFFF). */
 bool json_utf8(const char *text, size_t len);
-
-/* ------------------------------------------------------------------------------- typed members */
 
 #define JSON_ISSUES_MAX 8
 
@@ -103,5 +97,3 @@ void json_only(const struct json_at *at, const char *const *keys);
 bool json_note(const struct json_at *at, const char *key, const char *fmt, ...) ERR_PRINTF(3, 4);
 /* The first issue as an err (ERR_INPUT), or 0. */
 int json_issues_err(const struct json_issues *issues, struct err *err);
-
-#endif

@@ -4,8 +4,7 @@
  * Nothing is allocated and the buffer's end is never passed; the caller asks once at the end
  * (json_finish) whether all fitted.
  */
-#ifndef RECOND_PROTO_JSON_WRITE_H
-#define RECOND_PROTO_JSON_WRITE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,5 +42,3 @@ void json_put_time(struct json_writer *w, const char *key, double unix_s);
 /* Returns the length without the NUL, which is always written; 0 if the text did not fit or a level
  * is still open. */
 size_t json_finish(struct json_writer *w);
-
-#endif

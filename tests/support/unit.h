@@ -2,7 +2,8 @@
  * unit.h - a test program: each TEST(name) { ... } is run, in the order of the file
  *
  * TEST_WITH has a set-up and a tear-down of its own, NULL for none; TEST_GROUP has those of the
- * whole program. Include it in one file of a program: it defines main().
+ * whole program; FIXTURE(name) { ... return 0; } is such a set-up or tear-down. Include it in one
+ * file of a program: it defines main().
  */
 #ifndef RECOND_TESTS_SUPPORT_UNIT_H
 #define RECOND_TESTS_SUPPORT_UNIT_H
@@ -14,6 +15,8 @@
 #include <cmocka.h>
 
 #define UNIT_TESTS_MAX 64
+
+#define FIXTURE(name) static inline int name(void **state __attribute__((unused)))
 
 static struct CMUnitTest unit_tests[UNIT_TESTS_MAX];
 static int unit_lines[UNIT_TESTS_MAX];
