@@ -84,7 +84,7 @@ class Checker:
             headers.setdefault("Authorization", "Bearer " + token)
         if body is not None:
             headers.setdefault("Content-Type", "application/json")
-        connection = http.client.HTTPConnection(self.address.hostname, self.address.port, timeout=20)
+        connection = http.client.HTTPConnection(self.address.hostname, self.address.port, timeout=60)
         connection.request(method, target, body=body, headers=headers)
         answer = connection.getresponse()
         data = answer.read()
