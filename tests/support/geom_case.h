@@ -1,8 +1,7 @@
 /*
  * geom_case.h - clouds and motions that tests of geometry share: noise with a seed, a plane
  */
-#ifndef RECOND_TESTS_GEOM_CASE_H
-#define RECOND_TESTS_GEOM_CASE_H
+#pragma once
 
 #include "proto/geom/sim3.h"
 #include "tests/support/unit.h"
@@ -78,5 +77,3 @@ static inline void same_motion(const struct sim3 *is, const struct sim3 *should,
     near(sim3_angle_deg(is, should), 0, degrees);
     near(is->s, should->s, scale);
 }
-
-#endif
