@@ -236,7 +236,12 @@ TEST(a_bad_sector_is_damage)
     assert_int_equal(write_journal(), APPENDS);
     assert_int_equal(open_journal(&j), 0);
     assert_int_equal(journal_scan(j, CASE_ID, &right, NULL), 0);
-    for (long k = 1; k < 100; k++) {
+    /* The first read is that of the synced mark, without which the segments are found the same. */
+    atomic_store(&reads_left, 1);
+    assert_int_equal(journal_scan(j, CASE_ID, &scan, NULL), 0);
+    assert_int_equal(atomic_load(&reads_left), 0);
+    assert_memory_equal(&scan, &right, sizeof(scan));
+    for (long k = 2; k < 100; k++) {
         atomic_store(&reads_left, k);
         assert_int_equal(journal_scan(j, CASE_ID, &scan, NULL), 0);
         if (atomic_exchange(&reads_left, 0) > 0)

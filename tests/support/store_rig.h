@@ -117,6 +117,19 @@ static inline void settle(void)
     assert_int_equal(core_unsettled(rig.core), 0);
 }
 
+static inline void close_it(const char *id)
+{
+    assert_int_equal(core_ops.session_close(rig.core, id, NULL), 0);
+}
+
+static inline struct session_info wait_closed(const char *id)
+{
+    for (int i = 0; i < 60000 && rig_info(id).state != SESSION_CLOSED; i++)
+        usleep(1000);
+    assert_int_equal(rig_info(id).state, SESSION_CLOSED);
+    return rig_info(id);
+}
+
 static inline void balanced(const struct session_info *i)
 {
     const struct session_counts *c = &i->counts;

@@ -90,14 +90,14 @@ static void put_keyframes(const char *id)
     session_unref(s);
 }
 
-static void begin(struct rig_client *c, char id[API_ID_CAP], const struct session_options *o,
-                  double drift)
+static struct rig_client c;
+
+static void begin(const struct session_options *o, double drift)
 {
-    rig_session(o, id);
-    rig_connect(c, id, CONTROL_INGEST);
+    rig_join(&c, o);
     for (int i = 0; i < WALK; i++)
-        send_walk(c, i, drift);
-    put_keyframes(id);
+        send_walk(&c, i, drift);
+    put_keyframes(c.id);
 }
 
 static struct session_options walk_options(enum session_journal journal, bool bundle)
@@ -110,19 +110,6 @@ static struct session_options walk_options(enum session_journal journal, bool bu
     o.submap_m = 1000;
     o.bundle = bundle ? SESSION_BUNDLE_ON : SESSION_BUNDLE_OFF;
     return o;
-}
-
-static void close_it(const char *id)
-{
-    assert_int_equal(core_ops.session_close(rig.core, id, NULL), 0);
-}
-
-static struct session_info wait_closed(const char *id)
-{
-    for (int i = 0; i < 60000 && rig_info(id).state != SESSION_CLOSED; i++)
-        usleep(1000);
-    assert_int_equal(rig_info(id).state, SESSION_CLOSED);
-    return rig_info(id);
 }
 
 static struct session_info wait_bundled(const char *id)
@@ -177,30 +164,28 @@ TEST(bundled_before_closed)
 {
     static struct mirror_point points[2][FAKE_SLOTS];
     static struct session_pose before[WALK];
-    static struct rig_client c;
     struct session_options o = walk_options(SESSION_JOURNAL_OFF, true);
     struct session_info was, info;
-    char id[API_ID_CAP];
     uint32_t n;
 
     rig_open();
-    begin(&c, id, &o, DRIFT);
-    was = rig_info(id);
-    read_path(id, before);
-    n = read_points(id, points[0]);
-    close_it(id);
+    begin(&o, DRIFT);
+    was = rig_info(c.id);
+    read_path(c.id, before);
+    n = read_points(c.id, points[0]);
+    close_it(c.id);
     while (!c.session_closed)
         rig_read_all(&c);
-    info = wait_closed(id);
+    info = wait_closed(c.id);
     assert_int_equal(info.bundle.state, API_BUNDLE_CORRECTED);
     assert_int_equal(info.bundle.keyframes, KEYWALK);
     assert_true(info.bundle.pairs > 8 && info.bundle.moved_m > 0.1f);
     assert_true(info.hash != was.hash && info.revision > was.revision);
     assert_int_equal(info.points, was.points);
     assert_int_equal(cloud_hash(c.cloud), info.hash);
-    assert_int_equal(read_points(id, points[1]), n);
+    assert_int_equal(read_points(c.id, points[1]), n);
     points_have_moved(points[0], points[1], n);
-    read_path(id, corrected);
+    read_path(c.id, corrected);
     for (int i = WALK - 6; i < WALK; i++) /* keyframes, and those between two */
         assert_true(off(&corrected[i], i) < 0.3 * off(&before[i], i));
     assert_int_equal(c.n_poses, WALK);
@@ -214,16 +199,14 @@ TEST(bundled_before_closed)
 
 TEST(right_poses_stay)
 {
-    static struct rig_client c;
     struct session_options o = walk_options(SESSION_JOURNAL_OFF, true);
     struct session_info was, info;
-    char id[API_ID_CAP];
 
     rig_open();
-    begin(&c, id, &o, 0);
-    was = rig_info(id);
-    close_it(id);
-    info = wait_closed(id);
+    begin(&o, 0);
+    was = rig_info(c.id);
+    close_it(c.id);
+    info = wait_closed(c.id);
     assert_int_equal(info.bundle.state, API_BUNDLE_RIGHT);
     assert_true(info.hash == was.hash && info.revision == was.revision);
     rig_read_all(&c);
@@ -243,7 +226,6 @@ static void refused(const char *id, const char *why)
 /* On request: of one that is closed and has keyframes, once and again. */
 TEST(refined_on_request)
 {
-    static struct rig_client c;
     struct session_options o = walk_options(SESSION_JOURNAL_OFF, false), none = rig_options();
     struct session_info info;
     char id[API_ID_CAP];
@@ -254,19 +236,20 @@ TEST(refined_on_request)
     (void)wait_closed(id);
     refused(id, "no keyframes");
     assert_int_equal(core_ops.session_refine(rig.core, "nosuchsession", NULL), ERR_NOT_FOUND);
-    begin(&c, id, &o, DRIFT);
-    refused(id, "not closed");
-    close_it(id);
-    info = wait_closed(id);
+    begin(&o, DRIFT);
+    refused(c.id, "not closed");
+    close_it(c.id);
+    info = wait_closed(c.id);
     assert_int_equal(info.bundle.state, API_BUNDLE_NONE);
-    assert_int_equal(core_ops.session_refine(rig.core, id, NULL), 0);
-    assert_int_equal(core_ops.session_refine(rig.core, id, NULL), 0); /* it is under way, or over */
-    info = wait_bundled(id);
+    assert_int_equal(core_ops.session_refine(rig.core, c.id, NULL), 0);
+    assert_int_equal(core_ops.session_refine(rig.core, c.id, NULL),
+                     0); /* it is under way, or over */
+    info = wait_bundled(c.id);
     assert_true(info.hash == bundled.hash);
     rig_read_all(&c);
     assert_int_equal(cloud_hash(c.cloud), info.hash);
-    assert_int_equal(core_ops.session_refine(rig.core, id, NULL), 0);
-    info = wait_bundled(id);
+    assert_int_equal(core_ops.session_refine(rig.core, c.id, NULL), 0);
+    info = wait_bundled(c.id);
     assert_int_equal(info.bundle.state, API_BUNDLE_RIGHT);
     assert_true(info.hash == bundled.hash);
     rig_end(&c);
@@ -287,22 +270,20 @@ static bool has_come(const char *id, const struct session_info *was)
 
 static void close_and_be_killed(int out)
 {
-    static struct rig_client c;
     struct session_options o = walk_options(SESSION_JOURNAL_SYNC, !on_request);
     struct session_info was;
-    char id[API_ID_CAP];
 
     open_rig(1);
-    begin(&c, id, &o, DRIFT);
-    was = rig_info(id);
-    tell_id(out, id);
-    close_it(id);
+    begin(&o, DRIFT);
+    was = rig_info(c.id);
+    tell_id(out, c.id);
+    close_it(c.id);
     if (on_request) {
-        (void)wait_closed(id);
-        if (core_ops.session_refine(rig.core, id, NULL))
+        (void)wait_closed(c.id);
+        if (core_ops.session_refine(rig.core, c.id, NULL))
             _exit(97);
     }
-    while (!has_come(id, &was))
+    while (!has_come(c.id, &was))
         usleep(50);
     raise(SIGKILL);
 }
@@ -345,14 +326,12 @@ TEST_WITH(a_death_changes_nothing, make_folder, remove_folder)
 
 TEST(one_that_is_deleted_ends)
 {
-    static struct rig_client c;
     struct session_options o = walk_options(SESSION_JOURNAL_OFF, true);
-    char id[API_ID_CAP];
 
     rig_open();
-    begin(&c, id, &o, DRIFT);
-    close_it(id);
-    assert_int_equal(core_ops.session_delete(rig.core, id, NULL), 0);
+    begin(&o, DRIFT);
+    close_it(c.id);
+    assert_int_equal(core_ops.session_delete(rig.core, c.id, NULL), 0);
     rig_end(&c); /* every session is gone, or this does not end */
     assert_int_equal(fake_gpu_plan.sessions, 0);
 }

@@ -55,13 +55,26 @@ TEST(jumps)
     assert_false(note(&j, 1.4f, 1.5f, 36)); /* half a second later it may be there */
 }
 
+static struct sources *s;
+static struct sources_world world; /* of the frame that was taken last */
+static struct err err;
+
+static void new_sources(void)
+{
+    world.submap = 99;
+    assert_int_equal(sources_new(&s, &err), 0);
+    assert_int_equal(sources_join(s, "one", 0, &err), 0);
+}
+
+static void take(int source, uint64_t seq, uint32_t epoch, enum sources_step step)
+{
+    assert_int_equal(sources_take(s, source, seq, epoch, step, &world), CONTROL_REASON_NONE);
+}
+
 /* A path is cut into pieces of its length, jumps begin anew, and what was cut is known. */
 TEST(paths_are_cut)
 {
     struct jump j = {.any = false};
-    struct sources_world world = {.submap = 99};
-    struct sources *s;
-    struct err err = {0};
     int cuts = 0;
 
     for (uint64_t i = 0; i < 200; i++) {
@@ -71,15 +84,14 @@ TEST(paths_are_cut)
     assert_int_equal(cuts, 4); /* 9.95 m */
     assert_true(note(&j, 5, 0, 200));
     assert_true(j.way == 0 && !jump_cut(&j, 2));
-    assert_int_equal(sources_new(&s, &err), 0);
-    assert_int_equal(sources_join(s, "one", 0, &err), 0);
+    new_sources();
     for (uint64_t seq = 0; seq < 6; seq++) {
         const enum sources_step step = seq == 0 || seq == 3 ? SOURCES_CUT
                                        : seq == 5           ? SOURCES_JUMPED
                                                             : SOURCES_ON;
         const uint32_t submap[] = {0, 0, 0, 1, 1, 2};
 
-        assert_int_equal(sources_take(s, 0, seq, 0, step, &world), CONTROL_REASON_NONE);
+        take(0, seq, 0, step);
         assert_int_equal(world.submap, submap[seq]);
         assert_int_equal(world.cut, submap[seq] == 1); /* the first one goes on from nothing */
     }
@@ -92,25 +104,21 @@ TEST(paths_are_cut)
 TEST(worlds_of_jumps)
 {
     static uint8_t bytes[1 << 22];
-    struct sources *s, *again;
-    struct err err = {0};
-    struct sources_world world = {.submap = 99};
+    struct sources *again;
     uint32_t breaks;
     uint64_t seq = 0;
     size_t len;
 
-    assert_int_equal(sources_new(&s, &err), 0);
-    assert_int_equal(sources_join(s, "one", 0, &err), 0);
+    new_sources();
     for (uint32_t i = 0; i < 3; i++) {
-        assert_int_equal(sources_take(s, 0, seq++, 5, i > 0 ? SOURCES_JUMPED : SOURCES_ON, &world),
-                         CONTROL_REASON_NONE);
+        take(0, seq++, 5, i > 0 ? SOURCES_JUMPED : SOURCES_ON);
         assert_int_equal(world.submap, i);
-        assert_int_equal(sources_take(s, 0, seq++, 5, SOURCES_ON, &world), CONTROL_REASON_NONE);
+        take(0, seq++, 5, SOURCES_ON);
         assert_int_equal(world.submap, i);
     }
-    assert_int_equal(sources_take(s, 0, seq++, 6, SOURCES_JUMPED, &world), CONTROL_REASON_NONE);
+    take(0, seq++, 6, SOURCES_JUMPED);
     assert_int_equal(world.submap, 3);
-    assert_int_equal(sources_take(s, 0, seq++, 5, SOURCES_ON, &world), CONTROL_REASON_NONE);
+    take(0, seq++, 5, SOURCES_ON);
     assert_int_equal(world.submap, 2);
     assert_int_equal(sources_save(s, bytes, sizeof bytes, &len, &err), 0);
     assert_int_equal(sources_new(&again, &err), 0);
@@ -128,7 +136,7 @@ TEST(worlds_of_jumps)
         int n_worlds = sources_n_worlds(s);
 
         sources_end(s, 0, 0, &used);
-        assert_int_equal(sources_take(s, 0, seq++, 5, SOURCES_JUMPED, &world), CONTROL_REASON_NONE);
+        take(0, seq++, 5, SOURCES_JUMPED);
         assert_true(world.submap < SOURCES_JUMPED_MAX);
         breaks += sources_n_worlds(s) == n_worlds; /* where no world begins it breaks off */
         assert_int_equal(world.breaks, breaks);
@@ -141,24 +149,19 @@ TEST(worlds_of_jumps)
  * nothing that was seen before it stands beside it. */
 TEST(breaks_begin_no_world)
 {
-    struct sources_world world = {.submap = 99};
-    struct sources *s;
-    struct err err = {0};
     uint64_t seq = 0;
 
-    assert_int_equal(sources_new(&s, &err), 0);
-    assert_int_equal(sources_join(s, "one", 0, &err), 0);
+    new_sources();
     for (uint32_t i = 0; i < 4; i++) {
-        assert_int_equal(sources_take(s, 0, seq++, 5, i > 0 ? SOURCES_BROKE : SOURCES_ON, &world),
-                         CONTROL_REASON_NONE);
+        take(0, seq++, 5, i > 0 ? SOURCES_BROKE : SOURCES_ON);
         assert_int_equal(world.submap, 0);
         assert_int_equal(world.breaks, i);
         assert_false(world.cut);
-        assert_int_equal(sources_take(s, 0, seq++, 5, SOURCES_ON, &world), CONTROL_REASON_NONE);
+        take(0, seq++, 5, SOURCES_ON);
         assert_int_equal(world.breaks, i);
     }
     assert_int_equal(sources_take(s, 0, seq - 1, 5, SOURCES_BROKE, &world), CONTROL_DUPLICATE);
-    assert_int_equal(sources_take(s, 0, seq++, 6, SOURCES_BROKE, &world), CONTROL_REASON_NONE);
+    take(0, seq++, 6, SOURCES_BROKE);
     assert_int_equal(world.submap, 1); /* an epoch that is new begins a world by itself */
     assert_int_equal(world.breaks, 3);
     sources_free(&s);
@@ -167,26 +170,21 @@ TEST(breaks_begin_no_world)
 /* A frame that the queue did not take begins no world; one behind which others were taken does. */
 TEST(what_is_not_taken_begins_nothing)
 {
-    struct sources_world world = {.submap = 99};
-    struct sources *s;
-    struct err err = {0};
-
-    assert_int_equal(sources_new(&s, &err), 0);
-    assert_int_equal(sources_join(s, "one", 0, &err), 0);
+    new_sources();
     assert_int_equal(sources_join(s, "two", 1, &err), 1);
-    assert_int_equal(sources_take(s, 0, 1, 0, SOURCES_ON, &world), CONTROL_REASON_NONE);
-    assert_int_equal(sources_take(s, 0, 2, 0, SOURCES_JUMPED, &world), CONTROL_REASON_NONE);
+    take(0, 1, 0, SOURCES_ON);
+    take(0, 2, 0, SOURCES_JUMPED);
     sources_untake(s, 0, 2);
     assert_int_equal(sources_n_worlds(s), 1);
     sources_untake(s, 0, 2);
     assert_int_equal(sources_n_worlds(s), 1);
-    assert_int_equal(sources_take(s, 0, 2, 0, SOURCES_JUMPED, &world), CONTROL_REASON_NONE);
+    take(0, 2, 0, SOURCES_JUMPED);
     assert_int_equal(world.submap, 1);
-    assert_int_equal(sources_take(s, 0, 3, 0, SOURCES_ON, &world), CONTROL_REASON_NONE);
+    take(0, 3, 0, SOURCES_ON);
     sources_untake(s, 0, 2); /* frame 3 is in that world */
     assert_int_equal(sources_n_worlds(s), 2);
-    assert_int_equal(sources_take(s, 0, 4, 0, SOURCES_JUMPED, &world), CONTROL_REASON_NONE);
-    assert_int_equal(sources_take(s, 1, 1, 0, SOURCES_ON, &world), CONTROL_REASON_NONE);
+    take(0, 4, 0, SOURCES_JUMPED);
+    take(1, 1, 0, SOURCES_ON);
     assert_int_equal(world.submap, 3);
     sources_untake(s, 0, 4); /* its number lies between others */
     assert_int_equal(sources_n_worlds(s), 4);

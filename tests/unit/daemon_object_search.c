@@ -131,6 +131,21 @@ static void enrol(void)
     object_free(&o);
 }
 
+static struct err err;
+
+static int create(const struct session_options *o, const char *owner, struct session_info *info)
+{
+    int retry;
+
+    return core_ops.session_create(rig.core, o, owner, info, &retry, &err);
+}
+
+static void begin(int checkpoint_frames)
+{
+    open_real(checkpoint_frames);
+    enrol();
+}
+
 static struct api_objects known(const char *id)
 {
     static struct api_objects o;
@@ -169,20 +184,16 @@ TEST_WITH(names_that_are_unknown_are_refused, make_folder, remove_folder)
 {
     struct session_options o = asked("tortoise,unicorn", 2);
     struct session_info with, without;
-    struct err err = {0};
-    int retry;
 
-    open_real(1000);
-    enrol();
-    assert_int_equal(core_ops.session_create(rig.core, &o, "", &with, &retry, &err), ERR_NOT_FOUND);
+    begin(1000);
+    assert_int_equal(create(&o, "", &with), ERR_NOT_FOUND);
     assert_string_equal(err.where, "/objects");
     assert_non_null(strstr(err.text, "'unicorn'"));
     o = asked("tortoise", 2);
-    assert_int_equal(core_ops.session_create(rig.core, &o, "other", &with, &retry, &err),
-                     ERR_NOT_FOUND); /* it is another owner's */
-    assert_int_equal(core_ops.session_create(rig.core, &o, "", &with, &retry, &err), 0);
+    assert_int_equal(create(&o, "other", &with), ERR_NOT_FOUND); /* it is another owner's */
+    assert_int_equal(create(&o, "", &with), 0);
     o.objects[0] = '\0';
-    assert_int_equal(core_ops.session_create(rig.core, &o, "", &without, &retry, &err), 0);
+    assert_int_equal(create(&o, "", &without), 0);
     assert_true(with.memory_bytes > without.memory_bytes + 1000000);
     assert_int_equal(known(without.id).looks, 0);
     rig_close();
@@ -192,13 +203,11 @@ TEST_WITH(names_that_are_unknown_are_refused, make_folder, remove_folder)
 static uint64_t charged(struct session_options o)
 {
     struct session_info with, without;
-    struct err err = {0};
-    int retry;
 
-    if (core_ops.session_create(rig.core, &o, "", &with, &retry, &err))
+    if (create(&o, "", &with))
         fail_msg("%s: %s", err.where, err.text);
     o.objects[0] = '\0';
-    assert_int_equal(core_ops.session_create(rig.core, &o, "", &without, &retry, &err), 0);
+    assert_int_equal(create(&o, "", &without), 0);
     return with.memory_bytes - without.memory_bytes;
 }
 
@@ -208,8 +217,7 @@ TEST_WITH(an_unknown_size_is_not_charged_twice, make_folder, remove_folder)
     struct session_options o = asked("tortoise", 2);
     uint64_t known_bytes;
 
-    open_real(1000);
-    enrol();
+    begin(1000);
     o.depth_source = SESSION_DEPTH_SOURCE_NETWORK;
     o.has_camera = false;
     o.net_w = 416;
@@ -226,20 +234,17 @@ TEST_WITH(too_many_tensors_are_said_to_be_so, make_folder, remove_folder)
     struct session_options o = asked("tortoise", 2);
     const struct enrolled *e;
     struct session_info info;
-    struct err err = {0};
     uint32_t n;
-    int retry;
 
-    open_real(1000);
-    enrol();
+    begin(1000);
     e = objects_get(rig.core->objects, "", "tortoise");
     n = e->object.tensor[0].n;
     e->object.tensor[0].n = UINT32_MAX;
-    assert_int_equal(core_ops.session_create(rig.core, &o, "", &info, &retry, &err), ERR_LIMIT);
+    assert_int_equal(create(&o, "", &info), ERR_LIMIT);
     assert_non_null(strstr(err.text, "too many tensors"));
     e->object.tensor[0].n = n;
     objects_put(e);
-    assert_int_equal(core_ops.session_create(rig.core, &o, "", &info, &retry, &err), 0);
+    assert_int_equal(create(&o, "", &info), 0);
     rig_close();
 }
 
@@ -251,14 +256,12 @@ TEST_WITH(a_full_list_is_kept, make_folder, remove_folder)
     static struct tracked_objects all, again;
     struct session_options o = asked("tortoise", 2);
     struct section in = {.version = 1};
-    struct err err = {0};
     char id[API_ID_CAP];
     struct session *s;
     uint8_t *buf;
     size_t cap;
 
-    open_real(1000);
-    enrol();
+    begin(1000);
     rig_session(&o, id);
     s = registry_find(rig.core->registry, id);
     all.n = TRACKED_OBJECTS_MAX;
@@ -302,8 +305,7 @@ TEST_WITH(a_thing_is_found_and_lost, make_folder, remove_folder)
     struct api_objects all;
     char id[API_ID_CAP];
 
-    open_real(1000);
-    enrol();
+    begin(1000);
     rig_session(&o, id);
     assert_int_equal(objects_remove(rig.core->objects, "", "tortoise", NULL), 0); /* it is held */
     rig_connect(&client, id, CONTROL_INGEST);
@@ -344,16 +346,13 @@ TEST_WITH(a_live_session_waits_for_none, make_folder, remove_folder)
 {
     struct session_options o = asked("tortoise", 30);
     struct api_objects all;
-    char id[API_ID_CAP];
 
-    open_real(1000);
-    enrol();
+    begin(1000);
     o.mode = SESSION_LIVE;
-    rig_session(&o, id);
-    rig_connect(&client, id, CONTROL_INGEST);
+    rig_join(&client, &o);
     feed_pictures(0, PICTURES);
     for (int i = 0; i < 6000; i++) {
-        all = known(id);
+        all = known(client.id);
         if (all.looks + all.skipped == PICTURES)
             break;
         usleep(10000);
@@ -369,15 +368,13 @@ static void feed_and_die(int out)
 {
     struct session_options o = asked("tortoise", 2.5f);
     struct api_objects all;
-    char id[API_ID_CAP];
 
-    open_real(checkpoint_every);
-    enrol();
-    rig_session(&o, id);
-    rig_connect(&client, id, CONTROL_INGEST);
+    begin(checkpoint_every);
+    rig_join(&client, &o);
     feed_pictures(0, PICTURES);
-    all = after(id, (PICTURES + 1) / 2);
-    if (write(out, id, sizeof(id)) != sizeof(id) || write(out, &all, sizeof(all)) != sizeof(all))
+    all = after(client.id, (PICTURES + 1) / 2);
+    if (write(out, client.id, sizeof(client.id)) != sizeof(client.id) ||
+        write(out, &all, sizeof(all)) != sizeof(all))
         _exit(1);
     raise(SIGKILL);
 }
