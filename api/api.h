@@ -9,8 +9,7 @@
  *
  * Strings in these structs are NUL-terminated, valid UTF-8, bounded by their arrays.
  */
-#ifndef RECOND_API_API_H
-#define RECOND_API_API_H
+#pragma once
 
 #include "api/quota.h"
 #include "api/session_options.h"
@@ -456,5 +455,3 @@ struct api_config {
     void (*audit)(void *log_ctx, const char *fields_json, const char *text);
     void *log_ctx;
 };
-
-#endif

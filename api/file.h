@@ -3,8 +3,7 @@
  *
  * A signal that interrupts a call does not end it. Where a function fails, errno says why.
  */
-#ifndef RECOND_API_FILE_H
-#define RECOND_API_FILE_H
+#pragma once
 
 #include "proto/err.h"
 
@@ -31,11 +30,8 @@ struct file_content {
 
 /*
  * file_load - read a whole file into memory that is kept from one call to the next
- *
  * In:      name, what an error calls the file; max bytes
  * Returns: 0; ERR_NOT_FOUND; ERR_INPUT (it cannot be read); ERR_LIMIT; ERR_MEMORY
  */
 MUST_CHECK int file_load(struct file_content *content, const char *path, const char *name,
                          size_t max, struct err *err);
-
-#endif

@@ -4,8 +4,7 @@
  * A line of the token file ends with the quotas that differ from the configuration's section
  * [quota]: `sessions=4,disk_bytes=10G`. recond reads them, `reconctl token` checks and writes them.
  */
-#ifndef RECOND_API_QUOTA_H
-#define RECOND_API_QUOTA_H
+#pragma once
 
 #include "proto/err.h"
 
@@ -27,11 +26,8 @@ extern const struct quota quota_none; /* The quota without bounds. */
 
 /*
  * quota_read - change the quotas that a text names
- *
  * In:      text: "name=value,...", names as in struct quota; K, M, G may follow a number of bytes
  * In/out:  q
  * Returns: 0; ERR_INPUT: what is wrong with which name, or which names there are
  */
 MUST_CHECK int quota_read(struct quota *q, const char *text, struct err *err);
-
-#endif

@@ -8,8 +8,7 @@
  * and recond.conf.5 against it.
  * Rules that join several options, or ask devices and networks, are daemon/session/options.c.
  */
-#ifndef RECOND_API_SESSION_OPTIONS_H
-#define RECOND_API_SESSION_OPTIONS_H
+#pragma once
 
 #include "proto/json.h"
 #include "proto/types.h"
@@ -221,5 +220,3 @@ void session_options_fill(struct session_options *options, const struct session_
 /* Checks every number that has a default, and every one of the camera, against its range. Returns
  * 0; ERR_INPUT with where = JSON pointer. */
 MUST_CHECK int session_options_check(const struct session_options *options, struct err *err);
-
-#endif

@@ -21,8 +21,6 @@
 
 static const char base64url[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-/* ------------------------------------------------------------------------------- tokens */
-
 static void base64url_encode(char *out, const uint8_t *in, size_t n)
 {
     uint32_t bits = 0;
@@ -84,8 +82,6 @@ bool token_equal(const uint8_t a[TOKEN_HASH_BYTES], const uint8_t b[TOKEN_HASH_B
 {
     return CRYPTO_memcmp(a, b, TOKEN_HASH_BYTES) == 0;
 }
-
-/* ------------------------------------------------------------------------------- a line */
 
 const char *token_scope_name(int scope)
 {
@@ -187,8 +183,6 @@ size_t token_line_write(char line[TOKEN_LINE_CAP], const struct token_line *t)
         n += (size_t)snprintf(line + n, TOKEN_LINE_CAP - n, " %s", t->quotas);
     return n;
 }
-
-/* ------------------------------------------------------------------------------- the file */
 
 static bool is_credential(const char *path)
 {

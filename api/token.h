@@ -6,8 +6,7 @@
  * is ever repeated in an error: it may be a token that was pasted at the wrong place.
  * Threads: all calls are pure but for the file they are told.
  */
-#ifndef RECOND_API_TOKEN_H
-#define RECOND_API_TOKEN_H
+#pragma once
 
 #include "api/quota.h"
 
@@ -66,11 +65,8 @@ size_t token_line_write(char line[TOKEN_LINE_CAP], const struct token_line *t);
 MUST_CHECK int token_file_read(const char *path, char *text, struct err *err);
 /*
  * token_file_next - the next line that names a token
- *
  * In/out:  cursor, what token_file_read() left, moved on and cut into lines; *number counts lines
  * Returns: 1; 0 at the end; ERR_INPUT with where = path:line
  */
 MUST_CHECK int token_file_next(char **cursor, int *number, const char *path, struct token_line *t,
                                struct err *err);
-
-#endif

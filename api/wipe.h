@@ -5,8 +5,7 @@
  * hold them: neither the next owner of the memory nor a core file may see them.
  * Threads: as malloc().
  */
-#ifndef RECOND_API_WIPE_H
-#define RECOND_API_WIPE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -15,5 +14,3 @@ void wipe_free(void *memory);
 /* Wipes what calls that have returned left on this thread's stack, 64 KiB below the caller's frame:
  * libraries copy headers into local buffers, too. */
 void wipe_stack(void);
-
-#endif

@@ -28,8 +28,7 @@ static inline double clock_unix_s(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* Waits for a signal, with the lock held, until clock_us() is until_us. Returns false when that
- * time has come without one. */
+/* Waits, with the lock held, for a signal or until_us. Returns false on a time-out. */
 static inline bool clock_wait(pthread_cond_t *signal, struct lock *lock, uint64_t until_us)
 {
     struct timespec t = {.tv_sec = (time_t)(until_us / 1000000u),

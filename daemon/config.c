@@ -17,8 +17,8 @@ static const struct {
 } retired_keys[] = {{"device", "answer_ms", "RECOND_DEVICE_ANSWER_MS"}};
 
 /* Is it a retired key, by section and name or by its variable? Notes it if so. */
-static bool retired(struct config *config, const char *section, const char *name,
-                    const char *variable)
+static bool key_is_retired(struct config *config, const char *section, const char *name,
+                           const char *variable)
 {
     for (size_t i = 0; i < sizeof(retired_keys) / sizeof(retired_keys[0]); i++) {
         if (variable ? strcmp(variable, retired_keys[i].variable) != 0
@@ -40,7 +40,7 @@ static int set_named(struct config *config, const char *section, const char *nam
 
     if (config_table_find(&key, section, name, &hint))
         return config_table_set(config, &key, value, err);
-    if (retired(config, section, name, NULL))
+    if (key_is_retired(config, section, name, NULL))
         return 0;
     if (hint)
         return err_set(err, ERR_INPUT, "unknown key %.40s.%.40s; did you mean %s?", section, name,
@@ -55,7 +55,7 @@ static int on_pair(void *ctx, const char *section, const char *name, const char 
     return set_named(ctx, section, name, value, err);
 }
 
-/* The variable's name for a key, RECOND_SECTION_KEY. */
+/* Makes the variable's name for a key, RECOND_SECTION_KEY. */
 static void variable_name(char *buf, size_t cap, const struct config_key *key)
 {
     snprintf(buf, cap, "RECOND_%s_%s", key->section, key->name);
@@ -63,8 +63,7 @@ static void variable_name(char *buf, size_t cap, const struct config_key *key)
         *p = (char)toupper((unsigned char)*p);
 }
 
-/* Is `name` (after RECOND_) of one of our sections? Variables of other programs are none of our
- * business. */
+/* Does `name` (after RECOND_) begin with one of our sections? Others are not ours. */
 static bool names_section(const char *name)
 {
     struct config_key key;
@@ -96,12 +95,12 @@ static int load_variable(struct config *config, const char *entry, struct err *e
             snprintf(err->where, sizeof(err->where), "%s", name);
         return rc;
     }
-    if (retired(config, NULL, NULL, name))
+    if (key_is_retired(config, NULL, NULL, name))
         return 0;
     return err_at(err, ERR_INPUT, name, "no key has this variable; --print-config lists them all");
 }
 
-/* Flags that have a shorter name than --section.key=. */
+/* Flags with a shorter name than --section.key=. */
 static const struct {
     const char *flag, *section, *name;
 } short_flags[] = {
@@ -143,7 +142,7 @@ static int load_flag(struct config *config, const char *arg, struct err *err)
     return rc;
 }
 
-/* Flags that are no keys. Returns 1 if arg was one. */
+/* Handles flags that are not keys. Returns 1 if arg was one. */
 static int action_flag(const char *arg, enum config_action *action)
 {
     static const struct {
@@ -188,7 +187,7 @@ static int load_file(struct config *config, const char *file, struct err *err)
     return rc;
 }
 
-/* systemd's LoadCredential= hands over the token file without being told where it lies. */
+/* systemd's LoadCredential= provides the token file without naming its path. */
 static void use_credential(struct config *config, char *const env[])
 {
     static const char variable[] = "CREDENTIALS_DIRECTORY=";

@@ -48,11 +48,11 @@ struct config {
         uint64_t max_frame_bytes;
         int max_width, max_height, max_scans, decode_ms, net_pixels;
     } limits;
-    struct quota quota; /* of tokens whose line says nothing else, admins' left out */
+    struct quota quota; /* of tokens whose line sets none, admins' left out */
     struct {
         int queue_frames;
         int suspend_s;                  /* -1 = never */
-        struct session_options options; /* of a session that does not ask for others */
+        struct session_options options; /* of a session that does not set others */
     } session;
     struct {
         char path[CONFIG_TEXT_CAP]; /* empty: $STATE_DIRECTORY/journal, or none */
@@ -84,10 +84,10 @@ struct config {
         int drain_s, behind_proxy;
         char address_file[CONFIG_TEXT_CAP];
     } service;
-    char retired[64]; /* a key that was given and has no effect any more; empty: none was */
+    char retired[64]; /* a retired key that was given; empty: none */
 };
 
-/* What else the command line may ask for. */
+/* Other requests of the command line. */
 enum config_action { CONFIG_RUN, CONFIG_CHECK, CONFIG_PRINT, CONFIG_HELP, CONFIG_VERSION };
 
 /*
@@ -107,7 +107,8 @@ MUST_CHECK int config_load(struct config *config, enum config_action *action, in
  */
 MUST_CHECK int config_check(const struct config *config, struct err *err);
 
-/* The whole configuration in the file's own syntax; what differs from the default says so. */
+/* Prints the configuration in the file's own syntax; and marks values that differ from the
+ * default. */
 void config_print(FILE *out, const struct config *config);
 void config_help(FILE *out);
 

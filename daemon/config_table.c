@@ -175,7 +175,7 @@ static const struct config_key table[] = {
 };
 /* clang-format on */
 
-/* The key of an option that has a default. */
+/* Returns the key of an option that has a default. */
 static struct config_key option_key(const struct session_option *row)
 {
     static const enum config_type types[] = {[SESSION_OPTION_INT] = CONFIG_INT,
@@ -214,9 +214,8 @@ bool config_table_at(struct config_key *key, int i)
     return false;
 }
 
-/* Edit distance, enough to guess what a typing error meant; names beyond 31 characters do not
- * exist. */
-static int distance(const char *a, const char *b)
+/* The edit distance guesses which key a misspelt name meant. Names have at most 31 characters. */
+static int edit_distance(const char *a, const char *b)
 {
     int row[33], n = (int)strlen(b), diagonal, above;
 
@@ -249,7 +248,7 @@ bool config_table_find(struct config_key *key, const char *section, const char *
     *hint = NULL;
     for (int i = 0; config_table_at(key, i); i++) {
         int same = strcmp(key->section, section) == 0;
-        int d = distance(name, key->name) + (same ? 0 : distance(section, key->section));
+        int d = edit_distance(name, key->name) + (same ? 0 : edit_distance(section, key->section));
 
         if (same && strcmp(key->name, name) == 0)
             return true;

@@ -18,8 +18,8 @@ enum config_type {
 struct config_key {
     const char *section, *name;
     enum config_type type;
-    size_t offset;            /* of the field in struct config */
-    double min, max;          /* of the value; of the length for text */
+    size_t offset;            /* offset in struct config */
+    double min, max;          /* range of the value; of the length for text */
     const char *const *names; /* CONFIG_CHOICE, NULL-terminated */
     int first;
     const char *standard; /* the default, in the file's syntax */
@@ -27,19 +27,18 @@ struct config_key {
     const char *help;     /* one sentence */
 };
 
-/* The i-th key, sections together; false past the end. */
+/* Returns the i-th key, sections together; NULL past the end. */
 bool config_table_at(struct config_key *key, int i);
 
-/* False when there is none; *hint then names the key that looks most like it, or is NULL. */
+/* Finds a key. NULL when there is none; *hint is the most similar key, or NULL. */
 bool config_table_find(struct config_key *key, const char *section, const char *name,
                        const char **hint);
 
-/* Convert and store one value. Returns 0; ERR_INPUT saying what is allowed, where left to the
- * caller. */
+/* Converts and stores one value. Returns 0; ERR_INPUT saying what is allowed. */
 MUST_CHECK int config_table_set(struct config *config, const struct config_key *key,
                                 const char *value, struct err *err);
 
-/* The value in the file's syntax; buf [CONFIG_TEXT_CAP + 1]. */
+/* Writes the value in the file's syntax; buf [CONFIG_TEXT_CAP + 1]. */
 void config_table_show(char *buf, const struct config *config, const struct config_key *key);
 
 #endif

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Three quarters of what the device has, unless the operator says otherwise. */
+/* Three quarters of the device's memory, unless the operator sets it. */
 static void set_budget(struct worker *w, uint64_t bytes)
 {
     struct api_device d;
@@ -28,7 +28,7 @@ static void set_budget(struct worker *w, uint64_t bytes)
     atomic_store(&worker_budget(w)->limit, bytes);
 }
 
-/* As configured, else the folder that the service manager made for us, else none. */
+/* The configured folder, else the service manager's, else none. */
 static const char *cache_path(const struct core *c)
 {
     const char *given = getenv("CACHE_DIRECTORY");
@@ -64,9 +64,10 @@ static int start_worker(struct core *c, const char *device, worker_open_fn *open
     return 0;
 }
 
-/* A CUDA device that does not open: the others carry on without it, and if it was asked for, health
- * says so. Anything else ends the start. */
-static int missed(struct core *c, const char *device, bool needed, int rc, const struct err *err)
+/* Notes a CUDA device that does not open: the other devices serve without it, and health tells if
+ * it was asked for. Any other error ends the start. */
+static int device_missed(struct core *c, const char *device, bool needed, int rc,
+                         const struct err *err)
 {
     if (strncmp(device, "cuda", 4) != 0)
         return rc;
@@ -77,7 +78,7 @@ static int missed(struct core *c, const char *device, bool needed, int rc, const
     return 0;
 }
 
-/* `auto` took a CUDA device: all the others that work compute as well. */
+/* `auto` opened a CUDA device, so all other working ones are opened too. */
 static int add_rest(struct core *c, struct devices *d, int n_cuda, struct err *err)
 {
     struct api_device first;
@@ -105,10 +106,10 @@ static int start_workers(struct core *c, const struct core_backend *backend, str
     for (int i = 0; i < d.n && rc == 0; i++) {
         memset(&why, 0, sizeof(why));
         rc = start_worker(c, d.of[i].name, backend ? backend->open : gpu_open, &why);
-        if (rc == 0 && i == 0 && d.rest)
+        if (rc == 0 && i == 0 && d.others)
             rc = add_rest(c, &d, n_cuda, &why);
         else if (rc)
-            rc = missed(c, d.of[i].name, d.of[i].needed, rc, &why);
+            rc = device_missed(c, d.of[i].name, d.of[i].needed, rc, &why);
         if (rc && err)
             *err = why;
     }
@@ -121,7 +122,7 @@ static int start_workers(struct core *c, const struct core_backend *backend, str
     return rc;
 }
 
-/* After the store, which makes the folder of the journals. */
+/* Runs after the store is open, which makes the folder of the journals. */
 static int open_objects(struct core *c, struct err *err)
 {
     const struct objects_limits limits = {c->config.objects.per_owner, c->config.objects.max_bytes};
@@ -139,8 +140,7 @@ static int open_objects(struct core *c, struct err *err)
     return 0;
 }
 
-/* What is kept of a session across a restart, beside its device's state, in the order in which
- * checkpoints have it. */
+/* Sections of a session in its checkpoints beside its device's state, in this order. */
 static const struct state_section *const state_sections[] = {
     &work_state_core,          /* DCOR */
     &session_state_mirror,     /* DMIR */
@@ -213,7 +213,7 @@ static void each_session(struct core *c, void (*call)(struct core *c, struct ses
         call(c, s);
 }
 
-/* What was answered to a session with a journal is on the disk: its client goes on with it. */
+/* Results of a session with a journal are on the disk before its client is told. */
 static void say_stopping(struct session *s, enum outbox_haste haste)
 {
     const struct control_bye resume = {CONTROL_RESUME, 500, "the server is stopping"};
@@ -223,7 +223,7 @@ static void say_stopping(struct session *s, enum outbox_haste haste)
     session_bye(s, session_disk(s) ? &resume : &again, haste);
 }
 
-/* There is no time for what waits. Without a journal nothing will be heard of it later. */
+/* Drops the frames that wait. Without a journal they are lost. */
 static void hasten_session(struct core *c, struct session *s)
 {
     (void)c;
@@ -240,7 +240,7 @@ static void cut_off(struct core *c, struct session *s)
     say_stopping(s, OUTBOX_AT_ONCE);
 }
 
-/* Out of use; its files stay. */
+/* Takes the session out of use; its files stay. */
 static void let_go(struct core *c, struct session *s)
 {
     struct session *removed = registry_remove(c->registry, s);
@@ -260,7 +260,7 @@ void core_stop(struct core *c)
     atomic_store(&c->draining, true);
     store_recover_stop(c->recovery);
     if (c->registry) {
-        each_session(c, cut_off); /* without more words, clients come back */
+        each_session(c, cut_off); /* clients reconnect by themselves */
         each_session(c, let_go);
     }
     if (c->decode)
@@ -281,7 +281,7 @@ void core_close(struct core **core)
 
     if (!c)
         return;
-    core_stop(c); /* once more: a request may have slipped in between the two */
+    core_stop(c); /* a request may have made a session between the two */
     if (c->store)
         store_reap(c->store);
     decode_free(&c->decode);
@@ -353,9 +353,9 @@ static void forget_expired(struct core *c, struct session *s)
     core_forget(c, s);
 }
 
-/* A session without a client that sends frames leaves its device. One that could not be saved is
- * tried again. */
-static void suspend(struct core *c, struct session *s)
+/* A session without a client that sends frames leaves its device. A save that failed is tried
+ * again. */
+static void session_suspend_idle(struct core *c, struct session *s)
 {
     int suspend_s = core_config(c).session.suspend_s;
 
@@ -381,19 +381,19 @@ void core_sweep(struct core *c)
     tenant_begin_disk(c->tenants);
     each_session(c, add_disk);
     tenant_end_disk(c->tenants);
-    each_session(c, suspend);
+    each_session(c, session_suspend_idle);
     store_reap(c->store);
 }
 
 static void drain_session(struct core *c, struct session *s)
 {
     (void)c;
-    if (session_disk(s)) { /* what was not taken yet will be sent again */
+    if (session_disk(s)) { /* clients send frames again that were not taken */
         say_stopping(s, OUTBOX_ANSWERED);
         session_work_save(s, false);
         return;
     }
-    loop_closure_give_up(s); /* nothing of it outlives the process */
+    loop_closure_give_up(s); /* a session without a journal ends with the process */
     session_close(s);
     frame_end_settle(s);
     say_stopping(s, OUTBOX_COMPLETE);
@@ -432,7 +432,7 @@ int core_unsettled(struct core *c)
     int unsettled = 0;
 
     while ((s = registry_next(&walk)))
-        if (!store_settled(s)) { /* perhaps another one's checkpoint was in its way */
+        if (!store_settled(s)) { /* another session's checkpoint may have been under way */
             unsettled++;
             session_work_save(s, false);
         }
@@ -447,7 +447,8 @@ bool core_lost(const struct core *c)
     return false;
 }
 
-static void look_at(uint64_t *oldest_us, const char **thread, uint64_t alive_us, const char *name)
+static void alive_note(uint64_t *oldest_us, const char **thread, uint64_t alive_us,
+                       const char *name)
 {
     if (alive_us >= *oldest_us)
         return;
@@ -461,15 +462,15 @@ uint64_t core_alive_us(const struct core *c, const char **thread)
     const char *part;
 
     *thread = "";
-    look_at(&oldest_us, thread, decode_alive_us(c->decode), "decoder");
-    look_at(&oldest_us, thread, commit_alive_us(c->commit), "committer");
+    alive_note(&oldest_us, thread, decode_alive_us(c->decode), "decoder");
+    alive_note(&oldest_us, thread, commit_alive_us(c->commit), "committer");
     alive_us = later_alive_us(c->later, &part);
-    look_at(&oldest_us, thread, alive_us, part);
+    alive_note(&oldest_us, thread, alive_us, part);
     if (c->store) {
         alive_us = store_alive_us(c->store, &part);
-        look_at(&oldest_us, thread, alive_us, part);
+        alive_note(&oldest_us, thread, alive_us, part);
     }
     for (int i = 0; i < c->n_workers; i++)
-        look_at(&oldest_us, thread, worker_alive_us(c->workers[i]), "worker");
+        alive_note(&oldest_us, thread, worker_alive_us(c->workers[i]), "worker");
     return oldest_us;
 }

@@ -22,7 +22,7 @@
 
 #define CORE_DEVICES_MAX DEVICES_MAX
 
-/* Where devices come from; tests have their own. */
+/* Opens devices; tests have their own. */
 struct core_backend {
     worker_open_fn *open;
     int (*cuda_count)(void);
@@ -37,7 +37,7 @@ struct core {
     struct later *later;
     struct worker *workers[CORE_DEVICES_MAX];
     int n_workers;
-    /* a device that device.use needs and that does not open, and why; "" = all are there */
+    /* a device that device.use needs and that does not open, and why; "" = none */
     char missing[API_TEXT_CAP];
     struct objects *objects;
     struct store *store;       /* NULL: sessions end with the process */
@@ -51,63 +51,58 @@ struct core {
     atomic_int exports, streams;
     atomic_bool ready, draining;
 
-    struct lock lock; /* of config alone: SIGHUP changes it */
+    struct lock lock; /* guards config alone, which SIGHUP changes */
     struct config config;
 };
 
 extern const struct core_ops core_ops;
-/* The commit that the program was made of; the Makefile writes it. */
+/* The commit that the program was built from; the Makefile writes it. */
 extern const char core_commit[];
 
 /*
  * core_open - networks, devices, decoders
  *
- * A CUDA device that does not open is told by core.missing, the others work; without the
- * processor, where that is asked for, there is no start.
+ * A CUDA device that does not open is told by core.missing, the others serve; the processor has to
+ * open where it is asked for.
  * In:      backend: NULL, or a test's
- * Returns: 0; what models_open(), gpu_open() and thread starts say
+ * Returns: 0; the errors of models_open(), gpu_open() and thread starts
  */
 MUST_CHECK int core_open(struct core **core, const struct config *config,
                          const struct core_backend *backend, struct err *err);
-/* End all threads and sessions. The edges may still call, and will find nothing; they are not
- * called any more. */
+/* Ends all threads and sessions. The edges may still call, and find nothing. */
 void core_stop(struct core *c);
-/* After core_stop(), and when the edges have stopped. */
+/* Call it after core_stop(), when the edges have stopped. */
 void core_close(struct core **core);
 
 void core_set_edges(struct core *c, const struct edge_ops *ops, void *edge,
                     size_t (*edge_metrics)(void *edge, char *buf, size_t cap));
-/* From now on health says ready, and sessions come back. After core_set_edges(). */
+/* Health says ready from now on, and sessions are recovered. Call it after core_set_edges(). */
 void core_set_ready(struct core *c);
 
-/* Limits and defaults for new sessions; `later` lists keys that need a restart. Returns their
- * number. */
+/* Takes over limits and defaults; `later` lists keys that need a restart. Returns their number. */
 int core_reload(struct core *c, const struct config *fresh, char *later, size_t cap);
 struct config core_config(struct core *c);
 
-/* Delete sessions whose retention is over. */
+/* Deletes sessions whose retention is over. */
 void core_sweep(struct core *c);
-/* The session's last reference went: it is freed, here or by store_reap(). */
-void core_release(struct session *s);
-/* Out of the registry, its clients told, its device state given back. */
+/* Takes it out of the registry, tells its clients and frees its device state. */
 void core_forget(struct core *c, struct session *s);
-/* No more sessions, clients or frames; clients are told to come back when they have everything. */
+/* Takes no more sessions, clients or frames; clients are told to reconnect. */
 void core_drain(struct core *c);
 /* The same, at once. */
 void core_hasten(struct core *c);
-/* May sessions be created? Returns 0; ERR_BUSY: not now, and why. What stands against one session
- * in particular is said by options_resolve() and core_place(). */
+/* May sessions be created? Returns 0; ERR_BUSY: not now, and why. options_resolve() and
+ * core_place() check one session in particular. */
 MUST_CHECK int core_refuses(const struct core *c, struct err *err);
-/* Clients that are still connected. */
+/* Counts the clients that are still connected. */
 int core_pending(const struct core *c);
 
-/* Sessions with a journal that are not on the disk yet as they are; each is asked once more to save
- * itself. */
+/* Counts the journaled sessions that are not saved yet; each is asked again to save itself. */
 int core_unsettled(struct core *c);
 
-/* A device context is lost. */
+/* Is a device context lost? */
 bool core_lost(const struct core *c);
-/* The oldest sign of life among decoders, workers and committers (clock_us()), and whose it is. */
+/* Returns the oldest sign of life of all threads (clock_us()), and its part. */
 uint64_t core_alive_us(const struct core *c, const char **thread);
 
 #endif

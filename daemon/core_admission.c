@@ -1,4 +1,4 @@
-/* A session's way in, newly asked for or back after a restart, and its end. */
+/* Admission of a session, new or after a restart, and its end. */
 #include "daemon/core_internal.h"
 
 #include "daemon/log.h"
@@ -21,8 +21,8 @@
 static const struct pipeline *const kinds[SESSION_KINDS_END] = {
     [SESSION_KIND_DEFAULT] = &pipeline_mono, SESSION_KINDS(KIND)};
 
-/* What its device has to do, with a size of the network where that is decided by the first picture:
- * it will be about as large whatever its shape. */
+/* Estimates the load on its device. Where the first picture decides the network's size, it will be
+ * about as large whatever its shape. */
 static void size_device(struct gpu_session_config *device, const struct session_setup *setup)
 {
     const struct session_options *o = &setup->options;
@@ -41,7 +41,7 @@ static void size_device(struct gpu_session_config *device, const struct session_
     device->max_image_h = camera_h;
 }
 
-/* What the session will hold at most, on the device and beside it. */
+/* Returns the most bytes of the session, on the device and beside it. */
 static uint64_t memory_needed(const struct session_setup *setup)
 {
     struct gpu_session_config device;
@@ -64,8 +64,17 @@ static uint64_t memory_needed(const struct session_setup *setup)
                 parts_bytes(&setup->options, device.net_w, device.net_h));
 }
 
-static int resolve(struct core *c, const struct session_options *options,
-                   struct session_setup *setup, struct err *err)
+/* The session's last reference went: frees it, here or by store_reap(). */
+static void session_release(struct session *s)
+{
+    if (session_disk(s))
+        store_reap_later(s);
+    else
+        core_free_session(s);
+}
+
+static int setup_resolve(struct core *c, const struct session_options *options,
+                         struct session_setup *setup, struct err *err)
 {
     struct config config = core_config(c);
     struct gpu_session_config device;
@@ -80,7 +89,7 @@ static int resolve(struct core *c, const struct session_options *options,
                                     .max_blocks = (uint32_t)config.limits.blocks,
                                     .metrics = &c->metrics,
                                     .edges = &c->edges,
-                                    .last = core_release};
+                                    .last = session_release};
     rc = options_resolve(&setup->options, setup->kind->line, &setup->depth, &setup->motion,
                          &setup->multiple, &config, c->models, c->store != NULL, err);
     if (rc)
@@ -95,7 +104,7 @@ static int resolve(struct core *c, const struct session_options *options,
 int core_admit_setup(struct core *c, const struct session_options *options, const char *owner,
                      struct session_setup *setup, struct err *err)
 {
-    int rc = resolve(c, options, setup, err);
+    int rc = setup_resolve(c, options, setup, err);
 
     if (rc)
         return rc;
@@ -116,7 +125,7 @@ int core_admit_objects(struct core *c, struct session_setup *setup, struct err *
     return rc;
 }
 
-/* Where the memory does not suffice: which smaller session would fit. */
+/* Proposes a smaller session that would fit the memory. */
 static void say_what_fits(struct core *c, const struct session_setup *setup, double frames_per_s,
                           struct err *err)
 {
@@ -134,8 +143,8 @@ static void say_what_fits(struct core *c, const struct session_setup *setup, dou
     }
 }
 
-/* The session, on the device that suits it, within that device's budgets. Out: *s, one reference;
- * no other thread knows it yet. */
+/* Makes the session on a suitable device, within that device's budgets. Out: *s, one reference; no
+ * other thread knows it yet. */
 static int make_session(struct core *c, const struct session_setup *setup, struct session **s,
                         struct err *err)
 {
@@ -158,7 +167,7 @@ static int make_session(struct core *c, const struct session_setup *setup, struc
     return rc;
 }
 
-/* Into the registry, which gets a reference of its own. */
+/* Registers it; the registry gets a reference of its own. */
 static int put_up(struct core *c, struct session *s, int max, struct err *err)
 {
     int rc = registry_add(c->registry, session_ref(s), max, err);
@@ -186,7 +195,7 @@ int core_room(struct core *c, struct err *err)
         rc = too_many(c, config.limits.sessions, err);
     if (rc)
         return rc;
-    if (resolve(c, &defaults, &setup, err)) /* there are none for this configuration */
+    if (setup_resolve(c, &defaults, &setup, err)) /* this configuration has none */
         return 0;
     return core_place_fits(c, &setup, config.device.frames_per_s, err);
 }
@@ -202,8 +211,7 @@ static uint32_t overrides_crc(const struct params_overrides *o)
     return crc;
 }
 
-/* Names a network's file and what its sidecar overrides, so that another one under the same name
- * is seen. */
+/* Identifies a network's file and the overrides of its sidecar, so that a change is noticed. */
 static size_t add_model(char *buf, size_t cap, const struct gpu_model_info *model)
 {
     struct stat st = {0};
@@ -221,7 +229,7 @@ static size_t add_model(char *buf, size_t cap, const struct gpu_model_info *mode
     return n < 0 ? 0 : (size_t)n < cap ? (size_t)n : cap - 1;
 }
 
-/* What computes its points, as text. */
+/* Describes what computes its points, as text. */
 static void tell_origin(const struct session *s, char origin[STORE_ORIGIN_CAP])
 {
     struct api_device d;
@@ -242,7 +250,7 @@ int core_admit(struct core *c, struct session_setup *setup, struct session **ses
     struct session *s;
 
     *session = NULL;
-    rc = too_many(c, max, err); /* before anything is made; decided by registry_add() */
+    rc = too_many(c, max, err); /* refused before anything is made; registry_add() decides */
     if (rc == 0)
         rc = tenant_take(setup->tenant, setup->memory_bytes, err);
     if (rc)
@@ -273,7 +281,7 @@ int core_admit(struct core *c, struct session_setup *setup, struct session **ses
     return 0;
 }
 
-/* ------------------------------------------------------------------------- for the store */
+/* ------------------------------------------------------------------------- called by the store */
 
 int core_admit_again(void *core, const struct store_manifest *m, struct session **s,
                      char origin[STORE_ORIGIN_CAP], struct err *err)
@@ -286,7 +294,7 @@ int core_admit_again(void *core, const struct store_manifest *m, struct session 
     *s = NULL;
     if (rc)
         return rc;
-    if (core_admit_objects(c, &setup, &gone)) /* it looks for the others */
+    if (core_admit_objects(c, &setup, &gone)) /* it searches for the others */
         LOG_AT(LOG_WARNING, "session %s comes back, but %s", m->id, gone.text);
     setup.rank = m->rank;
     if (m->rank > atomic_load(&c->last_rank)) /* new sessions stand behind those that come back */
@@ -315,12 +323,4 @@ void core_free_session(struct session *s)
     store_session_free(s);
     worker_disown(s);
     session_free(s);
-}
-
-void core_release(struct session *s)
-{
-    if (session_disk(s))
-        store_reap_later(s);
-    else
-        core_free_session(s);
 }

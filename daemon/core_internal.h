@@ -1,25 +1,25 @@
-/* core_internal.h - what core*.c share: a session's way in, its place, its streams */
+/* core_internal.h - what core*.c share: admission of a session, its device, its streams */
 #ifndef RECOND_DAEMON_CORE_INTERNAL_H
 #define RECOND_DAEMON_CORE_INTERNAL_H
 
 #include "daemon/core.h"
 
-/* ------------------------------------------------------------------------- a session's way in */
+/* ----------------------------------------------------------------------- admission of a session */
 
-/* What a session of these options is made from.
+/* Fills the setup of a session with these options.
  * Returns: 0; ERR_INPUT, ERR_NOT_FOUND, ERR_UNSUPPORTED with where = JSON pointer; ERR_MEMORY */
 MUST_CHECK int core_admit_setup(struct core *c, const struct session_options *options,
                                 const char *owner, struct session_setup *setup, struct err *err);
-/* The objects that its options name are there; memory_bytes grows by what they take. Returns 0; as
+/* Holds the objects that the options nameand counts their bytes. Returns as
  * object_search_admit(). */
 MUST_CHECK int core_admit_objects(struct core *c, struct session_setup *setup, struct err *err);
-/* A new one: made, with files if it has a journal, and in the registry.
- * Returns: 0; ERR_BUSY: no room in all, or in its owner's quota; ERR_MEMORY; ERR_IO */
+/* Makes a new session, with files if it has a journal, and registers it. Returns: 0; ERR_BUSY: the
+ * server or the owner's quota is full; ERR_MEMORY; ERR_IO */
 MUST_CHECK int core_admit(struct core *c, struct session_setup *setup, struct session **s,
                           struct err *err);
-/* Would a session of the configured options be let in now? Returns 0; ERR_BUSY. */
+/* Could a session of the configured options be admitted now? Returns 0; ERR_BUSY. */
 MUST_CHECK int core_room(struct core *c, struct err *err);
-/* What the store asks of the core (store_ops): back after a restart, into the registry, away. */
+/* The store calls these (store_ops) to make, to register and to remove a session. */
 MUST_CHECK int core_admit_again(void *core, const struct store_manifest *m, struct session **s,
                                 char origin[STORE_ORIGIN_CAP], struct err *err);
 MUST_CHECK int core_register_again(void *core, struct session *s, struct err *err);
@@ -43,22 +43,21 @@ void core_free_session(struct session *s);
 #define CORE_PLACE_FPS 10
 MUST_CHECK int core_place(struct core *c, const struct session_setup *setup, double frames_per_s,
                           struct worker **worker, struct err *err);
-/* Would it succeed? Nothing is taken. Returns 0; ERR_BUSY. */
+/* Could core_place() succeed? Takes nothing. Returns 0; ERR_BUSY. */
 MUST_CHECK int core_place_fits(struct core *c, const struct session_setup *setup,
                                double frames_per_s, struct err *err);
-/* The session is in the registry: is its device still within the bound? Of two that came at once
- * both may be turned away, never too many let in. Returns 0; ERR_BUSY. */
+/* Checks that the device of a registered session is still within its bound. Two sessions that came
+ * at once may both be refused; never are too many admitted. Returns 0; ERR_BUSY. */
 MUST_CHECK int core_place_confirm(struct core *c, const struct session *s, double frames_per_s,
                                   struct err *err);
-/* Seconds after which it is worth coming back: when the first session's retention ends, if one
- * does within CORE_RETRY_LIMIT_S; else CORE_RETRY_S, for other clients delete theirs. */
+/* Returns the seconds after which a client should ask again: until the first retention ends, if
+ * that is within CORE_RETRY_LIMIT_S, else CORE_RETRY_S, because other clients delete sessions. */
 #define CORE_RETRY_S 10
 #define CORE_RETRY_LIMIT_S 600
 int core_retry_s(struct core *c);
 
-/* All sessions, counted. Those of a device ask for load_fps now (session_load()), and were promised
- * promised_fps by their options; sessions that are closed or at fault count in the latter no
- * more. */
+/* Counts of all sessions. The sessions of a device ask for load_fps now (session_load()); their
+ * options promise promised_fps. Closed and faulty sessions do not count in the latter. */
 struct core_census {
     int states[SESSION_STATES], views[API_VIEWS_STATES];
     uint64_t points;
@@ -66,17 +65,17 @@ struct core_census {
         uint32_t sessions, queued;
         float load_fps;
         double promised_fps;
-    } devices[CORE_DEVICES_MAX]; /* as in core.workers */
+    } devices[CORE_DEVICES_MAX]; /* indexed as core.workers */
 };
 void core_take_census(struct core *c, struct core_census *all);
 
 /* ------------------------------------------------------------------------- its cloud */
 
-/* A session that has a map, with all that came of its frames; session_unref() it. Returns 0;
- * ERR_NOT_FOUND; ERR_BUSY: it is coming back; ERR_STATE: its kind has no map. */
+/* Gets a session that has a map, with the results of its frames; the caller calls session_unref().
+ * Returns 0; ERR_NOT_FOUND; ERR_BUSY: it is being recovered; ERR_STATE: its kind has no map. */
 MUST_CHECK int core_find_whole(struct core *c, const char *id, struct session **s, struct err *err);
-/* Room for one more copy of a cloud, in all and of its reader (a tenant, NULL = there was no memory
- * for it), until it is given back. Returns 0; ERR_BUSY; ERR_MEMORY. */
+/* Reserves one more copy of a cloud, in all and for its reader (a tenant, NULL = there was no
+ * memory for it), until it is given back. Returns 0; ERR_BUSY; ERR_MEMORY. */
 MUST_CHECK int core_take_export(struct core *c, struct tenant *reader, struct err *err);
 void core_give_export(struct core *c, struct tenant *reader);
 

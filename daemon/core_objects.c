@@ -1,4 +1,4 @@
-/* What the edges may ask of the core about objects: struct core_ops of api.h. */
+/* The core's functions for the edges about objects: struct core_ops of api.h. */
 #include "daemon/core_internal.h"
 
 #include "daemon/log.h"
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void tell(struct api_object *to, const struct enrolled *e)
+static void object_tell(struct api_object *to, const struct enrolled *e)
 {
     const struct object *o = &e->object;
 
@@ -25,7 +25,7 @@ static void tell(struct api_object *to, const struct enrolled *e)
     object_box((float *)to->box, o);
 }
 
-/* A taken name is told before anything is computed, and once more by objects_add(). */
+/* Refuses a taken name before anything is computed; objects_add() checks again. */
 static int is_free(struct core *c, const char *owner, const char *name, struct err *err)
 {
     const struct enrolled *e = objects_get(c->objects, owner, name);
@@ -34,8 +34,7 @@ static int is_free(struct core *c, const char *owner, const char *name, struct e
     return e ? err_at(err, ERR_STATE, "/name", "there is an object '%s' already", name) : 0;
 }
 
-/* What the session's cloud holds in a box now. The copy of the cloud counts as an export of the
- * owner's. */
+/* Takes the cloud's points in a box. The copy of the cloud counts as an export of the owner's. */
 static int take_region(struct core *c, const char *owner, const struct api_region *r,
                        struct object_point **points, size_t *n, struct err *err)
 {
@@ -100,7 +99,7 @@ int core_objects_add(struct core *c, const char *owner, const char *name, const 
         rc = objects_add(c->objects, owner, class_name, &o, &made, err);
     }
     if (rc == 0) {
-        tell(object, made);
+        object_tell(object, made);
         LOG_AT(LOG_INFO, "object %s enrolled for '%s': %u views, %u tensors", name, owner,
                object->views, object->tensors);
     }
@@ -112,9 +111,9 @@ int core_objects_add(struct core *c, const char *owner, const char *name, const 
     return rc;
 }
 
-/* The objects that are looked for, held. */
-static int choose(struct core *c, const char *owner, const char (*names)[API_OBJECT_CAP],
-                  int n_names, const struct enrolled **list, int *n, struct err *err)
+/* Holds the objects that a request searches for. */
+static int objects_choose(struct core *c, const char *owner, const char (*names)[API_OBJECT_CAP],
+                          int n_names, const struct enrolled **list, int *n, struct err *err)
 {
     if (n_names == 0)
         *n = objects_list(c->objects, owner, "", list, LIBRARY_OBJECTS_MAX);
@@ -136,11 +135,11 @@ int core_objects_match(struct core *c, const char *owner, const char (*names)[AP
 
     *n = 0;
     if (!chosen)
-        return err_set(err, ERR_MEMORY, "no memory to look for objects");
+        return err_set(err, ERR_MEMORY, "no memory to search for objects");
     if (n_names > LIBRARY_OBJECTS_MAX)
-        rc = err_set(err, ERR_LIMIT, "at most %d objects are looked for", LIBRARY_OBJECTS_MAX);
+        rc = err_set(err, ERR_LIMIT, "at most %d objects are searched for", LIBRARY_OBJECTS_MAX);
     else
-        rc = choose(c, owner, names, n_names, chosen, &n_chosen, err);
+        rc = objects_choose(c, owner, names, n_names, chosen, &n_chosen, err);
     if (rc == 0)
         rc = objects_job_match(list, n, chosen, n_chosen, shape, &c->draining, err);
     for (int i = 0; i < n_chosen; i++)
@@ -156,7 +155,7 @@ int core_objects_get(struct core *c, const char *owner, const char *name, struct
 
     if (!e)
         return err_set(err, ERR_NOT_FOUND, "there is no object '%.63s'", name);
-    tell(object, e);
+    object_tell(object, e);
     objects_put(e);
     return 0;
 }
@@ -173,7 +172,7 @@ int core_objects_list(struct core *c, const char *owner, const char *after, stru
         got = objects_list(c->objects, owner, *n ? list[*n - 1].name : after, page,
                            cap - *n < 64 ? cap - *n : 64);
         for (int i = 0; i < got; i++) {
-            tell(&list[(*n)++], page[i]);
+            object_tell(&list[(*n)++], page[i]);
             objects_put(page[i]);
         }
         if (got == 0)

@@ -1,4 +1,4 @@
-/* What the edges may ask of the core: struct core_ops of api.h. */
+/* The core's functions for the edges: struct core_ops of api.h. */
 #include "daemon/core_internal.h"
 
 #include "daemon/clock.h"
@@ -222,7 +222,7 @@ static void op_tenants_set(struct core *c, const struct api_tenant *tenants, int
     tenant_set_all(c->tenants, tenants, n);
 }
 
-/* ------------------------------------------------------------------------- what came of it */
+/* ------------------------------------------------------------------------- the result */
 
 int core_take_export(struct core *c, struct tenant *reader, struct err *err)
 {
@@ -526,7 +526,7 @@ static size_t op_metrics(struct core *c, char *buf, size_t cap)
         bool room = t.len < cap;
         t.len += c->edge_metrics(c->edges.edge, room ? buf + t.len : NULL, room ? cap - t.len : 0);
     }
-    return t.len < cap ? t.len : t.len + 1; /* one more for the text's end */
+    return t.len < cap ? t.len : t.len + 1; /* room for the text's end */
 }
 
 const struct core_ops core_ops = {

@@ -1,4 +1,4 @@
-/* Which device a new session goes to. */
+/* Chooses the device of a new session. */
 #include "daemon/core_internal.h"
 
 #include "daemon/clock.h"
@@ -46,7 +46,7 @@ static double share_taken(const struct core *c, int w)
     return (double)atomic_load(&b->used) / ((double)atomic_load(&b->limit) + 1);
 }
 
-/* The best of those that were not tried; -1 = none is left. */
+/* Returns the best device that was not tried; -1 = none is left. */
 static int best_of(const struct core *c, const struct core_census *all, const bool *tried)
 {
     int best = -1, least = 0;
@@ -64,8 +64,8 @@ static int best_of(const struct core *c, const struct core_census *all, const bo
     return best;
 }
 
-/* Devices that are too slow or too small for the session's networks count as tried. A session that
- * was there before a restart has its device anyway. Returns 0; ERR_INPUT: all of them are. */
+/* Marks devices as tried that are too slow or too small for the session's networks. A recovered
+ * session keeps its device. Returns 0; ERR_INPUT: no device is left. */
 static int leave_out(struct core *c, const struct session_setup *setup, bool *tried,
                      struct err *err)
 {
@@ -84,7 +84,7 @@ static int leave_out(struct core *c, const struct session_setup *setup, bool *tr
                                    o->net_h, (unsigned long long)wanted, (unsigned long long)most);
 }
 
-/* The device, from whose budget the bytes are taken if `take`. */
+/* Chooses the device; `take` takes the bytes from its budget. */
 static int find_place(struct core *c, const struct session_setup *setup, double frames_per_s,
                       bool take, struct worker **worker, struct err *err)
 {
@@ -141,8 +141,9 @@ int core_place_confirm(struct core *c, const struct session *s, double frames_pe
     return 0;
 }
 
-/* Seconds until the session's retention is over; INFINITY if it is wanted, or kept for ever. */
-static double rest_s(struct session *s, double now_s)
+/* Returns the seconds until the session's retention is over; INFINITY if in use, or kept for
+ * ever. */
+static double retention_left_s(struct session *s, double now_s)
 {
     struct session_info info;
 
@@ -160,7 +161,7 @@ int core_retry_s(struct core *c)
     struct session *s;
 
     while ((s = registry_next(&walk)))
-        first_s = fmin(first_s, rest_s(s, now_s));
+        first_s = fmin(first_s, retention_left_s(s, now_s));
     if (first_s > CORE_RETRY_LIMIT_S)
         return CORE_RETRY_S;
     return first_s < 1 ? 1 : (int)ceil(first_s);

@@ -1,4 +1,4 @@
-/* Streams: what a client sends and gets (struct core_ops). */
+/* Streams: what a client sends and receives (struct core_ops). */
 #include "daemon/core_internal.h"
 
 #include "daemon/clock.h"
@@ -19,30 +19,36 @@ struct stream {
     struct core *core;
     struct session *session;
     struct session_client client;
-    enum control_role allowed; /* what the token permits */
+    enum control_role allowed; /* the role that the token permits */
     struct cameras cameras;
     uint32_t max_frame_bytes;
     int window;
     bool ended; /* the client said `end` */
-    /* of a lossless session: first_later was answered `later`, and until it comes again no frame
-     * behind it is taken, so that none overtakes it; an `end` waits for all that were answered
-     * so */
+    /* Of a lossless session: `later` was answered to first_later. Until that frame comes again no
+     * later frame is taken, so that frames keep their order; an `end` waits for all such frames. */
     bool blocked, end_waits;
-    uint64_t first_later, later_end, taken_end; /* the highest seq of each and 1 */
-    uint64_t ahead_us;                          /* of the owner, at the frame that came last */
+    /* seq + 1 of the highest frame of each sort; 0 = none */
+    uint64_t first_later, later_end, taken_end;
+    /* how far the owner was ahead of its quota at the last frame */
+    uint64_t ahead_us;
 };
+
+static int find_open(struct core *c, const char *id, struct session **s, struct err *err)
+{
+    if (atomic_load(&c->draining))
+        return err_set(err, ERR_BUSY, "the server is stopping");
+    *s = registry_find(c->registry, id);
+    return *s ? 0 : err_set(err, ERR_NOT_FOUND, "no such session");
+}
 
 int core_stream_expect(struct core *c, const char *id, int *retry_after_s, struct err *err)
 {
     struct session *s;
-    int rc;
+    int rc = find_open(c, id, &s, err);
 
     *retry_after_s = CORE_RETRY_S;
-    if (atomic_load(&c->draining))
-        return err_set(err, ERR_BUSY, "the server is stopping");
-    s = registry_find(c->registry, id);
-    if (!s)
-        return err_set(err, ERR_NOT_FOUND, "no such session");
+    if (rc)
+        return rc;
     rc = session_is_back(s, err);
     if (rc)
         *retry_after_s = store_back_s(s);
@@ -55,14 +61,11 @@ int core_stream_open(struct core *c, const char *id, enum control_role role, voi
 {
     struct session *session;
     struct stream *s;
-    int rc;
+    int rc = find_open(c, id, &session, err);
 
     *stream = NULL;
-    if (atomic_load(&c->draining))
-        return err_set(err, ERR_BUSY, "the server is stopping");
-    session = registry_find(c->registry, id);
-    if (!session)
-        return err_set(err, ERR_NOT_FOUND, "no such session");
+    if (rc)
+        return rc;
     s = calloc(1, sizeof(*s));
     rc = s ? 0 : err_set(err, ERR_MEMORY, "no memory for a client");
     if (rc)
@@ -105,7 +108,7 @@ void core_stream_close(struct stream *s)
     free(s);
 }
 
-/* The best that the client knows: smallest first. */
+/* Chooses the smallest codec that the client knows. */
 static int choose_codec(uint32_t mask, enum codec_kind *codec, struct err *err)
 {
     for (int k = CODEC_DEFLATE; k >= CODEC_RAW; k--)
@@ -142,7 +145,7 @@ int core_stream_start(struct stream *s, const struct control_start *start, struc
     mirror_summary(session_mirror(session), &cloud);
     snprintf(ready.session, sizeof(ready.session), "%s", session_id(session));
     ready.revision = cloud.revision;
-    if (ready.step_m == 0) /* of an empty cloud: any will do */
+    if (ready.step_m == 0) /* an empty cloud takes any step */
         ready.step_m = 0.001f;
     session_get_net(session, &ready.net_w, &ready.net_h);
     s->client.role = start->role;
@@ -160,7 +163,7 @@ int core_stream_start(struct stream *s, const struct control_start *start, struc
     return rc ? rc : outbox_start(s->client.outbox, &ready, start, err);
 }
 
-/* A frame that never enters the queue. */
+/* Answers a frame that never enters the queue. */
 static int end_unqueued(struct stream *s, uint64_t seq, enum control_status status,
                         enum control_reason reason, int rc)
 {
@@ -172,7 +175,7 @@ static int end_unqueued(struct stream *s, uint64_t seq, enum control_status stat
     return rc;
 }
 
-/* A frame that frame_parse() did not take, for what *why says. */
+/* Refuses a frame that frame_parse() did not take; *why says the reason. */
 static int refuse_unread(struct stream *s, const struct frame *f, int rc, const struct err *why)
 {
     struct control_ack ack = {
@@ -193,8 +196,8 @@ static int refuse_unqueued(struct stream *s, uint64_t seq, enum control_reason r
     return end_unqueued(s, seq, CONTROL_REFUSED, reason, rc);
 }
 
-/* Where the picture names a declared camera, its intrinsics and model are the frame's, as if it had
- * brought them. Returns false if no camera has that name. */
+/* Gives the frame the intrinsics and the model of the declared camera that its picture names.
+ * Returns false if no camera has that name. */
 static bool name_camera(const struct stream *s, struct frame *f, uint8_t header[FRAME_HEADER_BYTES])
 {
     const struct cameras_entry *e;
@@ -211,7 +214,7 @@ static bool name_camera(const struct stream *s, struct frame *f, uint8_t header[
     return true;
 }
 
-/* Where the picture's camera is in the rig. */
+/* Returns the place of the picture's camera in the rig. */
 static struct rigid colour_rig(const struct stream *s, const struct frame *f)
 {
     const struct cameras_entry *e = f->camera ? cameras_find(&s->cameras, f->camera) : NULL;
@@ -224,8 +227,8 @@ static struct rigid colour_rig(const struct stream *s, const struct frame *f)
     return T;
 }
 
-/* The part beside the picture whose camera matters to this session: depth, or the other picture of
- * a pair; NULL if there is none. */
+/* Returns the part whose camera matters: depth, or a pair's other picture; NULL if there is
+ * none. */
 static const struct frame_part *part_beside(const struct stream *s, const struct frame *f)
 {
     const struct session_options *o = &session_setup(s->session)->options;
@@ -235,7 +238,7 @@ static const struct frame_part *part_beside(const struct stream *s, const struct
     return o->depth_source > SESSION_DEPTH_SOURCE_NETWORK ? frame_find(f, FRAME_DEPTH) : NULL;
 }
 
-/* The same of that part. */
+/* The same for that part. */
 static bool name_camera_beside(const struct stream *s, struct frame *f)
 {
     const struct frame_part *part = part_beside(s, f);
@@ -256,8 +259,8 @@ static bool name_camera_beside(const struct stream *s, struct frame *f)
     return true;
 }
 
-/* Does the frame bring what this session needs? */
-static enum control_reason missing(struct session *session, int source, const struct frame *f)
+/* Does the frame have the parts that this session needs? */
+static enum control_reason part_missing(struct session *session, int source, const struct frame *f)
 {
     const struct session_options *o = &session_setup(session)->options;
     bool (*takes_pose)(const struct session_options *, const struct frame *) =
@@ -266,7 +269,7 @@ static enum control_reason missing(struct session *session, int source, const st
     if (!(f->flags & FRAME_HAS_CAMERA)) {
         if (!o->has_camera)
             return CONTROL_NO_CAMERA;
-        /* the session's intrinsics fit any size of the same shape */
+        /* the session's intrinsics fit any size of the same aspect */
         double a = (double)f->width * o->camera_h, b = (double)f->height * o->camera_w;
         if (a > 1.02 * b || b > 1.02 * a)
             return CONTROL_NO_CAMERA;
@@ -282,7 +285,7 @@ static enum control_reason missing(struct session *session, int source, const st
     return !takes_pose || takes_pose(o, f) ? CONTROL_REASON_NONE : CONTROL_BAD_POSE;
 }
 
-static int later(struct stream *s, uint64_t seq, bool counted, int rc)
+static int frame_later(struct stream *s, uint64_t seq, bool counted, int rc)
 {
     if (seq >= s->later_end)
         s->later_end = seq + 1;
@@ -290,7 +293,7 @@ static int later(struct stream *s, uint64_t seq, bool counted, int rc)
     return rc;
 }
 
-/* Do frames with this seq come after the client's `end`? */
+/* Does a frame with this seq come after the client's `end`? */
 static bool after_end(const struct stream *s, uint64_t seq)
 {
     return s->ended || (s->end_waits && seq >= s->later_end);
@@ -303,25 +306,25 @@ static void say_ended(struct stream *s)
     outbox_end(s->client.outbox);
 }
 
-/* The queue takes it, perhaps in place of an older frame, or has no room for it. */
+/* Pushes the frame into the queue, which may drop an older frame for it or be full. */
 static int push_frame(struct stream *s, const struct frame *f, const uint8_t *header,
                       struct err *err)
 {
     struct session *session = s->session;
     const struct session_options *options = &session_setup(session)->options;
-    struct sources_world world = {0};
-    enum control_reason reason = session_take(session, s->client.source, f, &world);
+    struct sources_submap at = {0};
+    enum control_reason reason = session_take(session, s->client.source, f, &at);
     const struct queue_arrival arrival = {.frame = f,
                                           .header = header,
                                           .convention = s->client.convention,
                                           .stream = s->client.serial,
                                           .source = s->client.source,
-                                          .feeders = world.connected,
-                                          .submap = world.submap,
+                                          .feeders = at.connected,
+                                          .submap = at.submap,
                                           .received_us = clock_us(),
-                                          .breaks = world.breaks,
-                                          .cut = world.cut,
-                                          .jump = world.jump};
+                                          .breaks = at.breaks,
+                                          .cut = at.cut,
+                                          .jump = at.jump};
     struct queue_dropped dropped;
     struct queue_item *item;
     int rc;
@@ -339,7 +342,7 @@ static int push_frame(struct stream *s, const struct frame *f, const uint8_t *he
     if (rc && options->mode == SESSION_LOSSLESS) {
         s->blocked = true;
         s->first_later = f->seq;
-        return later(s, f->seq, true, rc);
+        return frame_later(s, f->seq, true, rc);
     }
     if (rc)
         return end_unqueued(s, f->seq, CONTROL_DROPPED, CONTROL_OVERLOAD, rc);
@@ -350,14 +353,14 @@ static int push_frame(struct stream *s, const struct frame *f, const uint8_t *he
     return 0;
 }
 
-/* A frame that is sent again, after a lost connection: it is still under way, or has its answer. */
+/* Answers a frame that its client sent again: it is in the queue, or has its verdict. */
 static bool sent_before(struct stream *s, const struct frame *f, size_t len)
 {
     return queue_adopt(session_queue(s->session), s->client.source, f, s->client.serial) ||
            session_again(s->session, &s->client, f, len);
 }
 
-/* Another frame; rc: what frame_parse() said of it, with *bad. */
+/* Takes one frame. rc: the result of frame_parse(), with *bad. */
 static int take_frame(struct stream *s, struct frame *f, const uint8_t *msg, size_t len, int rc,
                       const struct err *bad, struct err *err)
 {
@@ -382,7 +385,7 @@ static int take_frame(struct stream *s, struct frame *f, const uint8_t *msg, siz
     }
     memcpy(header, msg, sizeof(header));
     reason = name_camera(s, f, header) && name_camera_beside(s, f)
-                 ? missing(s->session, s->client.source, f)
+                 ? part_missing(s->session, s->client.source, f)
                  : CONTROL_NO_CAMERA;
     if (reason != CONTROL_REASON_NONE)
         return refuse_unqueued(s, f->seq, reason,
@@ -411,7 +414,7 @@ int core_stream_frame(struct stream *s, const uint8_t *msg, size_t len, struct e
     if (!s->client.started)
         return err_at(err, ERR_DENIED, "/op", "frames come after `start`");
     if (atomic_load(&s->core->draining) && session_disk(s->session))
-        return 0; /* not taken, not answered: its client sends it again after the restart */
+        return 0; /* not taken and not answered: its client sends it again after the restart */
     s->ahead_us = tenant_frame(session_setup(s->session)->tenant, clock_us());
     rc = outbox_admit(s->client.outbox, err);
     if (rc)
@@ -421,7 +424,7 @@ int core_stream_frame(struct stream *s, const uint8_t *msg, size_t len, struct e
     if (readable && sent_before(s, &f, len))
         return 0;
     if (readable && s->blocked && f.seq > s->first_later && !after_end(s, f.seq))
-        return later(s, f.seq, false, err_set(err, ERR_BUSY, "an earlier frame comes first"));
+        return frame_later(s, f.seq, false, err_set(err, ERR_BUSY, "an earlier frame comes first"));
     if (readable && !after_end(s, f.seq))
         s->blocked = false;
     rc = take_frame(s, &f, msg, len, rc, &bad, err);
@@ -437,7 +440,7 @@ uint64_t core_stream_ahead_us(struct stream *s)
     return s->ahead_us;
 }
 
-static int declare(struct stream *s, const struct cameras_entry *declared, struct err *err)
+static int stream_declare(struct stream *s, const struct cameras_entry *declared, struct err *err)
 {
     struct cameras_entry e = *declared;
 
@@ -461,7 +464,7 @@ int core_stream_control(struct stream *s, const struct control_message *m, struc
             say_ended(s);
         return 0;
     case CONTROL_CAMERA:
-        return declare(s, &m->camera, err);
+        return stream_declare(s, &m->camera, err);
     case CONTROL_START:
         return err_at(err, ERR_STATE, "/op", "this client has started already");
     default:

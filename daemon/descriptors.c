@@ -4,7 +4,7 @@
 #include <sys/resource.h>
 
 #define OF_A_SESSION 4     /* a journal's segment, its folder, a checkpoint, an export */
-#define OF_THE_PROCESS 256 /* the places for probes among them (http_peers.h) */
+#define OF_THE_PROCESS 256 /* includes the reserved probe connections (http_peers.h) */
 
 uint64_t descriptors_needed(const struct config *c)
 {

@@ -6,13 +6,12 @@
 
 #include "daemon/config.h"
 
-/* What a configuration may need at worst: connections of both edges, files of sessions, the
- * rest. */
+/* Returns the file descriptors that connections, sessions and other files may need. */
 uint64_t descriptors_needed(const struct config *config);
-/* Raise the process's limit to `needed`, or as far as it may; never lower it. Not beyond: libraries
- * make tables of that size, and some systems allow a billion. Returns the limit. */
+/* Raises the process's limit towards `needed`, and never lowers it. More would cost memory:
+ * libraries make tables of that size, and some systems allow a billion. Returns the limit. */
 uint64_t descriptors_raise(uint64_t needed);
-/* How many are open now. */
+/* Returns how many are open now. */
 uint64_t descriptors_open(void);
 
 #endif

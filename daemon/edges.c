@@ -10,10 +10,10 @@
 #include <unistd.h>
 
 #define ORIGINS_MAX 16
-#define LIVES 2 /* threads of the edges that the watchdog asks about */
+#define LIVES 2 /* threads of the edges that the watchdog checks */
 
 struct thread_life {
-    uint64_t beat, alive_us; /* what was counted last, and when it had changed */
+    uint64_t beat, alive_us; /* the last count, and when it changed */
 };
 
 struct edges {
@@ -30,16 +30,12 @@ struct edges {
 
 static void on_wake(void *edge, void *cookie)
 {
-    struct edges *e = edge;
-
-    ws_wake(e->ws, cookie);
+    ws_wake(((struct edges *)edge)->ws, cookie);
 }
 
 static void on_session_gone(void *edge, const char *id)
 {
-    struct edges *e = edge;
-
-    auth_forget_session(e->auth, id);
+    auth_forget_session(((struct edges *)edge)->auth, id);
 }
 
 static size_t on_metrics(void *edge, char *buf, size_t cap)
@@ -166,7 +162,7 @@ static void fill_config(struct api_config *a, const struct edges *e, struct core
     };
 }
 
-/* A session whose token is lost is still there for those that the token file names. */
+/* A session whose token is lost stays reachable with the tokens of the token file. */
 static void on_kept_token(void *ctx, const struct api_token *kept)
 {
     struct edges *e = ctx;
@@ -176,7 +172,7 @@ static void on_kept_token(void *ctx, const struct api_token *kept)
         LOG_AT(LOG_WARNING, "a token of session %s is void: %s", kept->session, err.text);
 }
 
-/* The libraries size tables by the limit, so it is raised before they start. */
+/* The libraries size tables by the limit, so we raise it before they start. */
 static void want_descriptors(const struct config *c)
 {
     unsigned long long needed = descriptors_needed(c), have = descriptors_raise(needed);
@@ -218,7 +214,7 @@ int edges_start(struct edges **edges, const struct config *config, struct core *
     if (rc == 0)
         rc = ws_start(&e->ws, &a, e->auth, err);
     if (rc == 0) {
-        a.ws_port = ws_port(e->ws); /* stream URLs name the port that it got */
+        a.ws_port = ws_port(e->ws); /* stream URLs name the port that was bound */
         rc = http_start(&e->http, &a, e->auth, err);
     }
     if (rc)
@@ -257,14 +253,15 @@ int edges_reload(struct edges *e, const struct config *fresh, struct err *err)
         rc = auth_reload(e->auth, &fresh->quota, err);
     if (rc == 0)
         auth_tell_tenants(e->auth, &core_ops, e->core);
-    if (rc == 0 && e->tls) { /* both are good: now, and not before, something changes */
+    /* token file and certificate are both good: only now anything changes */
+    if (rc == 0 && e->tls) {
         tls_switch(e->tls);
         ws_renew(e->ws);
     }
     return rc;
 }
 
-static void address(char *buf, size_t cap, const char *scheme, const char *host, int port)
+static void edges_address(char *buf, size_t cap, const char *scheme, const char *host, int port)
 {
     const char *open = strchr(host, ':') ? "[" : "", *close = open[0] ? "]" : "";
 
@@ -273,8 +270,8 @@ static void address(char *buf, size_t cap, const char *scheme, const char *host,
 
 void edges_addresses(const struct edges *e, char *http, char *stream, size_t cap)
 {
-    address(http, cap, e->tls ? "https" : "http", e->config.http.listen, http_port(e->http));
-    address(stream, cap, e->tls ? "wss" : "ws", e->config.stream.listen, ws_port(e->ws));
+    edges_address(http, cap, e->tls ? "https" : "http", e->config.http.listen, http_port(e->http));
+    edges_address(stream, cap, e->tls ? "wss" : "ws", e->config.stream.listen, ws_port(e->ws));
 }
 
 void edges_page(const struct edges *e, char *url, size_t cap)
@@ -288,7 +285,7 @@ void edges_page(const struct edges *e, char *url, size_t cap)
         name[sizeof name - 1] = '\0';
         host = name;
     }
-    address(base, sizeof base, e->tls ? "https" : "http", host, http_port(e->http));
+    edges_address(base, sizeof base, e->tls ? "https" : "http", host, http_port(e->http));
     snprintf(url, cap, "%s/", base);
 }
 

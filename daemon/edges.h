@@ -12,31 +12,28 @@
 
 struct edges;
 
-/* Can what the edges need be read: origins, certificate and key, token file? Listens nowhere.
- * Returns: 0; what edges_start() would say */
+/* Could edges_start() read origins, certificate, key and token file? Listens nowhere. Returns: 0;
+ * the errors of edges_start() */
 MUST_CHECK int edges_check(const struct config *config, struct err *err);
-/* In: listening sockets of the service manager, -1 = make our own. Returns what auth, http and ws
- * say. */
+/* In: listening sockets, -1 = make our own. Returns the errors of auth, http and ws. */
 MUST_CHECK int edges_start(struct edges **e, const struct config *config, struct core *core,
                            int http_fd, int stream_fd, struct err *err);
-/* Streams are accepted no more. */
+/* Accepts no more streams. */
 void edges_drain(struct edges *e);
-/* After core_stop(): no thread of the core may be about to call them. */
+/* Call it after core_stop(), when no thread of the core may call the edges. */
 void edges_stop(struct edges **e);
 
-/* Read the token file and the certificate again; on an error nothing changes. */
+/* Reads the token file and the certificate again; on an error nothing changes. */
 MUST_CHECK int edges_reload(struct edges *e, const struct config *fresh, struct err *err);
-/* Where clients find them, "http://..." and "ws://..." (https, wss with TLS); each [96]. */
+/* The addresses for clients, "http://..." and "ws://..." (https, wss with TLS); each [96]. */
 void edges_addresses(const struct edges *e, char *http, char *stream, size_t cap);
-/* What a person opens in a browser on this machine, or, if we listen on all its addresses, on
- * another one: the page's address; [112]. */
+/* The page's address [112] for a browser on this machine or, if the server listens on all
+ * addresses, on another one. */
 void edges_page(const struct edges *e, char *url, size_t cap);
-/* clock_us() at which the edge that has been quiet for longest was last seen alive; call it
- * often. */
+/* clock_us() of the older sign of life of the two edges; call it often. */
 uint64_t edges_alive_us(struct edges *e, const char **thread);
 
-/* The counters of both edges as Prometheus text; returns its length, or the length needed if larger
- * than cap. */
+/* The counters of both edges as Prometheus text; returns its length, even beyond cap. */
 size_t edges_metrics(const struct http *http, const struct ws *ws, char *buf, size_t cap);
 
 #endif

@@ -17,7 +17,7 @@ struct reading {
     struct err *err;
 };
 
-static int fail(struct reading *r, const char *text)
+static int ini_fail(struct reading *r, const char *text)
 {
     char where[ERR_WHERE_CAP];
 
@@ -28,11 +28,8 @@ static int fail(struct reading *r, const char *text)
     return r->failed;
 }
 
-/*
- * One line for libinih. It reports no line numbers to its handler, splits long lines in two and
- * takes an indented line for more of the value above; so lines are counted, measured and stripped
- * here.
- */
+/* Handles one line of libinih, which reports no line numbers to its handler, splits long lines in
+ * two and joins an indented line to the value above; so we count, measure and strip lines. */
 static char *next_line(char *str, int num, void *stream)
 {
     struct reading *r = stream;
@@ -45,11 +42,11 @@ static char *next_line(char *str, int num, void *stream)
         if (n == 0 && (c == ' ' || c == '\t'))
             continue;
         if (c == '\0' || (iscntrl(c) && c != '\t' && c != '\r')) {
-            fail(r, "a control character, the file is text");
+            ini_fail(r, "a control character, the file is text");
             return NULL;
         }
         if (n >= LINE_MAX_BYTES || n >= num - 2) {
-            fail(r, "the line is longer than 190 bytes");
+            ini_fail(r, "the line is longer than 190 bytes");
             return NULL;
         }
         str[n++] = (char)c;
@@ -85,7 +82,7 @@ static int read_stream(FILE *file, const char *path, ini_pair *pair, void *ctx, 
         return err_set(err, ERR_IO, "cannot read %s: %s", path, strerror(errno));
     if (bad > 0) {
         r.line = bad;
-        return fail(&r, "neither [section], key = value nor a comment");
+        return ini_fail(&r, "neither [section], key = value nor a comment");
     }
     return bad ? err_set(err, ERR_MEMORY, "no memory to read %s", path) : 0;
 }

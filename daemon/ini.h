@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-/* One pair; returns 0 or an error, whose place (file:line) ini_read() fills in. */
+/* Takes one pair; returns 0 or an error, whose place (file:line) ini_read() fills in. */
 typedef int ini_pair(void *ctx, const char *section, const char *name, const char *value,
                      struct err *err);
 

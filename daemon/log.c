@@ -20,8 +20,7 @@ static enum config_log_format chosen = CONFIG_LOG_TEXT;
 static atomic_int threshold = LOG_INFO;
 static bool terminal;
 
-/* systemd names the device and inode of the journal's socket; stderr may have been redirected
- * since. */
+/* systemd names the device and inode of the journal's socket; stderr may be another file now. */
 static bool stderr_is_journal(void)
 {
     const char *stream = getenv("JOURNAL_STREAM");
@@ -46,8 +45,7 @@ void log_set_level(int level)
     atomic_store(&threshold, level);
 }
 
-/* Length of a valid UTF-8 sequence at p, 0 if there is none. Overlong forms and surrogates are
- * invalid. */
+/* Length of a valid UTF-8 sequence at p, else 0. Overlong forms and surrogates are invalid. */
 static int utf8_length(const unsigned char *p)
 {
     int n = p[0] < 0x80                   ? 1
@@ -65,10 +63,9 @@ static int utf8_length(const unsigned char *p)
     return n;
 }
 
-/* The code point of a sequence of n bytes, if it is one that steers the program that shows it: C0
- * and C1 controls, separators that begin a new line, marks that turn the direction of writing. Else
- * 0. */
-static unsigned steers(const unsigned char *p, int n)
+/* Returns the code point of a sequence of n bytes if it steers the program that shows it: C0 and C1
+ * controls, line separators, marks that change the direction of writing. Else 0. */
+static unsigned code_steers(const unsigned char *p, int n)
 {
     unsigned c = n == 2   ? (p[0] & 31u) << 6 | (p[1] & 63u)
                  : n == 3 ? (p[0] & 15u) << 12 | (p[1] & 63u) << 6 | (p[2] & 63u)
@@ -87,7 +84,7 @@ size_t log_escape(char *buf, size_t cap, const char *text, bool quotes)
 
     while (*p && at + 7 < cap) {
         int n = utf8_length(p);
-        unsigned c = n ? steers(p, n) : *p;
+        unsigned c = n ? code_steers(p, n) : *p;
         if (quotes && (*p == '"' || *p == '\\')) {
             buf[at++] = '\\';
             buf[at++] = (char)*p++;
@@ -104,7 +101,7 @@ size_t log_escape(char *buf, size_t cap, const char *text, bool quotes)
     return at;
 }
 
-/* May this site speak? Answers through *held how many messages it had to keep back before. */
+/* May this call site log? *held is the number of messages that it held back before. */
 static bool admit_site(struct log_site *site, int limit, int *held)
 {
     long long window = (long long)(clock_us() / 1000000 / WINDOW_S) + 1;
@@ -158,8 +155,7 @@ static void write_json(int level, const char *id, const char *fields, const char
                  "{\"time\":%lld.%03ld,\"level\":%d,\"message\":\"%s\"%s%s%s}\n",
                  (long long)now.tv_sec, now.tv_nsec / 1000000, level, text, event,
                  fields ? ",\"fields\":" : "", fields ? fields : "");
-    if (n >= (int)sizeof(
-                 line)) /* the details are what does not fit: leave them out, keep the line whole */
+    if (n >= (int)sizeof(line)) /* the details do not fit: the line goes without them */
         n = snprintf(line, sizeof(line),
                      "{\"time\":%lld.%03ld,\"level\":%d,\"message\":\"%.1800s\"}\n",
                      (long long)now.tv_sec, now.tv_nsec / 1000000, level, text);
@@ -195,7 +191,7 @@ static void write_line(int level, const char *id, const char *fields, const char
     char text[LINE_CAP - 256], safe[LINE_CAP / 2];
     size_t n = log_escape(text, sizeof(text) - 64, plain, chosen == CONFIG_LOG_JSON);
 
-    /* JSON lets through what steers a terminal; half an object would be none */
+    /* JSON allows characters that steer a terminal, and half an object is not valid */
     if (fields && log_escape(safe, sizeof(safe), fields, false) + 7 >= sizeof(safe))
         fields = NULL;
     if (fields)

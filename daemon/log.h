@@ -1,10 +1,9 @@
 /*
  * log.h - one line per event, to the journal, as text or as JSON; the only user of sd-journal
  *
- * Every call site has its own budget: 20 messages in 10 seconds, then silence and, with the next
- * message that passes, the number that was held back. Whatever a message quotes from outside is
- * escaped: control characters, quotes and bytes that are no UTF-8 never reach a terminal or break a
- * JSON line.
+ * Every call site may log 20 messages in 10 seconds, then is silent; the next message that passes
+ * tells how many were held back. Text from outside is escaped, so that it cannot steer a terminal
+ * or break a JSON line.
  * Threads: any; a line is one write.
  */
 #ifndef RECOND_DAEMON_LOG_H
@@ -17,17 +16,18 @@
 #include <syslog.h>
 
 struct log_site {
-    atomic_llong window; /* ten-second window that `count` belongs to */
+    atomic_llong window; /* the ten-second window of `count` */
     atomic_int count, held_back;
 };
 
-/* Before any other thread. `format` AUTO: the journal if stderr is connected to it, else text. */
+/* Call it before threads start. `format` AUTO: the journal if stderr is connected to it,
+ * else text. */
 void log_open(enum config_log_format format, int level);
 void log_set_level(int level);
 
-/* A message is limited by its place in the source. An operator has to act on a message with an
- * `id`, which is one of log_events.h: in the journal the field MESSAGE_ID, in JSON the member
- * message_id. NULL = it has none. */
+/* Each call site has its own limit. An operator has to act on a message with an `id`
+ * (log_events.h): in the journal the field MESSAGE_ID, in JSON the member message_id. NULL =
+ * none. */
 void log_event(struct log_site *site, int level, const char *id, const char *fmt, ...)
     ERR_PRINTF(4, 5);
 
@@ -42,7 +42,7 @@ void log_event(struct log_site *site, int level, const char *id, const char *fmt
  * fields_json: a JSON object of details, or NULL. */
 void log_edge(void *ctx, int level, const char *fields_json, const char *text);
 
-/* The same, for lines that no flood of others hides: there is no limit, and no level. */
+/* Logs a line without a limit or a level. */
 void log_audit(void *ctx, const char *fields_json, const char *text);
 
 /*

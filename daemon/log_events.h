@@ -2,7 +2,7 @@
  * log_events.h - events that an operator has to act on, each with its entry in the message catalog
  *
  * A line of such an event carries the identifier as MESSAGE_ID, so that `journalctl -x` shows what
- * it means and what to do (deploy/recond.catalog), and an alarm can look for it whatever the
+ * it means and what to do (deploy/recond.catalog), and an alarm can search for it whatever the
  * wording. Identifiers are never used again for something else.
  */
 #ifndef RECOND_DAEMON_LOG_EVENTS_H

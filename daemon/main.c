@@ -18,11 +18,11 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define TICK_MS 50        /* how soon a lost device or the end of a drain is seen */
-#define STALL_US 10000000 /* a thread that is quiet for so long gets no more watchdog beats */
-#define STATUS_US 5000000 /* how often the service manager hears how many sessions there are */
-#define HASTE_TICKS 10    /* that clients get to read the answers to frames that are dropped */
-#define GIVE_UP_S 3       /* what an orderly end may take after a device was lost */
+#define TICK_MS 50        /* how soon a lost device or the end of a drain is noticed */
+#define STALL_US 10000000 /* a thread that is silent for so long ends the watchdog's beats */
+#define STATUS_US 5000000 /* between two updates of the service manager's number of sessions */
+#define HASTE_TICKS 10    /* time for clients to read the answers to dropped frames */
+#define GIVE_UP_S 3       /* time for an orderly end after a device was lost */
 
 enum exit_code {
     EXIT_USAGE = 64,       /* a flag is wrong */
@@ -40,7 +40,8 @@ struct process {
     struct edges *edges;
     sigset_t signals;
     uint64_t swept_us, fed_us, told_us, stalled_us;
-    char headline[160], status[256]; /* what the service manager shows: begins with, is now */
+    /* status texts for the service manager: their beginning, the present one */
+    char headline[160], status[256];
 };
 
 static int exit_code(int rc)
@@ -60,15 +61,15 @@ static int exit_code(int rc)
     }
 }
 
-static void complain(const struct err *err)
+static void check_complain(const struct err *err)
 {
     fprintf(stderr, "recond: %s%s%s\n", err->where, err->where[0] ? ": " : "", err->text);
 }
 
-/* Ends with the status that the start would end with. */
-static int check(const struct config *config)
+/* Exits with the status that the start would exit with. */
+static int config_check_exit(const struct config *config)
 {
-    int rc = start_check(config, complain);
+    int rc = start_check(config, check_complain);
 
     if (rc == 0)
         printf("recond: the configuration is right, and the files that it names can be used\n");
@@ -78,10 +79,9 @@ static int check(const struct config *config)
 /* ------------------------------------------------------------------------- start */
 
 /*
- * Tokens and the inside of people's homes stand in this memory: no core file holds them, however
- * the process is started. A limit of one byte is what the kernel takes for "not into a pipe
- * either". Only the soft limit is changed: prlimit(1) gives an operator a core file for a hunt
- * after a fault.
+ * This memory holds tokens and pictures of people's homes, so no core file is written. The kernel
+ * takes a limit of one byte for "not into a pipe either". Only the soft limit is changed:
+ * prlimit(1) gives an operator a core file for a hunt after a fault.
  */
 static void leave_no_core(void)
 {
@@ -117,7 +117,7 @@ static int write_addresses(const char *path, const char *http, const char *strea
     return 0;
 }
 
-static int announce(struct process *p, struct err *err)
+static int service_announce(struct process *p, struct err *err)
 {
     const char *file = p->config.service.address_file;
     char http[96], stream[96], page[112];
@@ -149,15 +149,14 @@ static int announce(struct process *p, struct err *err)
     return rc;
 }
 
-/* The service manager was not told that we are ready, and a process that is killed loses
- * nothing. */
+/* The service manager was not told that we are ready, so nothing is lost. */
 static void leave_start(void)
 {
     LOG_AT(LOG_NOTICE, "recond has stopped while it started");
     _exit(EXIT_SUCCESS);
 }
 
-static int start(struct process *p, struct err *err)
+static int service_start(struct process *p, struct err *err)
 {
     const struct start_watch_config config = {.on_signal = leave_start};
     struct start_watch *watch = NULL;
@@ -171,7 +170,7 @@ static int start(struct process *p, struct err *err)
     if (rc == 0)
         rc = edges_start(&p->edges, &p->config, p->core, http_fd, stream_fd, err);
     start_watch_end(&watch);
-    return rc ? rc : announce(p, err);
+    return rc ? rc : service_announce(p, err);
 }
 
 /* ------------------------------------------------------------------------- while it runs */
@@ -182,7 +181,7 @@ static void refuse_start(const struct err *err, const char *event)
               err->text);
 }
 
-static void reload(struct process *p)
+static void service_reload(struct process *p)
 {
     const char *event = LOG_EVENT_CONFIG_REFUSED;
     struct config fresh;
@@ -198,7 +197,7 @@ static void reload(struct process *p)
         if (strncmp(err.where, "tls.", 4) == 0)
             event = LOG_EVENT_CERTIFICATE_UNREADABLE;
         else if (err.where[0])
-            event = LOG_EVENT_TOKENS_UNREADABLE; /* `where` is the file */
+            event = LOG_EVENT_TOKENS_UNREADABLE; /* `where` names the file */
     }
     if (rc) {
         refuse_start(&err, event);
@@ -217,7 +216,7 @@ static void reload(struct process *p)
     p->status[0] = '\0';
 }
 
-/* The service manager hears from us while all threads make progress, and only then. */
+/* Tells the service manager that we live, while all threads make progress. */
 static void feed_watchdog(struct process *p)
 {
     uint64_t period_us = notify_watchdog_us(), now_us = clock_us(), seen_us, other_us;
@@ -241,7 +240,7 @@ static void feed_watchdog(struct process *p)
     }
 }
 
-/* `systemctl status` shows what was said last; it is said again when it has changed. */
+/* Updates the text of `systemctl status` when it has changed. */
 static void tell_status(struct process *p)
 {
     char now[sizeof(p->status)];
@@ -254,7 +253,7 @@ static void tell_status(struct process *p)
     notify_status(now);
 }
 
-static void tick(struct process *p)
+static void service_tick(struct process *p)
 {
     uint64_t now_us = clock_us();
 
@@ -269,7 +268,7 @@ static void tick(struct process *p)
     }
 }
 
-/* The next signal, or 0 after a tick. */
+/* Returns the next signal, or 0 after a tick. */
 static int next_signal(struct process *p)
 {
     const struct timespec tick_time = {0, TICK_MS * 1000000L};
@@ -278,16 +277,16 @@ static int next_signal(struct process *p)
     return sig > 0 ? sig : 0;
 }
 
-/* Until it is time to go. Returns 0, or ERR_DEVICE. */
+/* Runs until a signal ends it. Returns 0, or ERR_DEVICE. */
 static int wait_for_end(struct process *p)
 {
     for (;;) {
         int sig = next_signal(p);
         if (core_lost(p->core))
             return ERR_DEVICE;
-        tick(p);
+        service_tick(p);
         if (sig == SIGHUP)
-            reload(p);
+            service_reload(p);
         else if (sig)
             return 0;
     }
@@ -295,7 +294,7 @@ static int wait_for_end(struct process *p)
 
 /* ------------------------------------------------------------------------- stop */
 
-/* A second of the time that a stop may take is for what comes after the clients. */
+/* A second of the stop's time is for the steps after the clients. */
 static uint64_t drain_us(const struct process *p)
 {
     uint64_t us = (uint64_t)p->config.service.drain_s * 1000000u;
@@ -303,8 +302,8 @@ static uint64_t drain_us(const struct process *p)
     return us < 4000000 ? us / 4 * 3 : us - 1000000;
 }
 
-/* Queues and clients get their time, unless a second signal says that there is none. */
-static void drain(struct process *p)
+/* Gives queues and clients their time, unless a second signal ends it. */
+static void service_drain(struct process *p)
 {
     uint64_t until_us = clock_us() + drain_us(p);
     int sig = 0;
@@ -320,7 +319,7 @@ static void drain(struct process *p)
         sig = next_signal(p);
         if (sig == SIGTERM || sig == SIGINT)
             break;
-        tick(p);
+        service_tick(p);
     }
     if (core_pending(p->core) == 0)
         return;
@@ -338,16 +337,16 @@ static void give_up(int sig)
     _exit(EXIT_DEVICE);
 }
 
-/* Threads may wait for a device that answers nothing any more: they get a moment, no more. */
+/* Threads may wait for a device that does not answer any more: they get a moment only. */
 static void limit_end(void)
 {
     signal(SIGALRM, give_up);
     alarm(GIVE_UP_S);
 }
 
-static void stop(struct process *p)
+static void service_stop(struct process *p)
 {
-    notify_alive(); /* what follows is allowed a whole period of the watchdog */
+    notify_alive(); /* the next steps may take a whole period of the watchdog */
     if (p->core)
         core_stop(p->core);
     edges_stop(&p->edges);
@@ -364,14 +363,14 @@ static int serve_signals(struct process *p)
     log_open((enum config_log_format)p->config.log.format, p->config.log.level);
     leave_no_core();
     block_signals(p);
-    rc = start(p, &err);
+    rc = service_start(p, &err);
     if (rc) {
         LOG_EVENT(LOG_ERR, LOG_EVENT_START_FAILED, "cannot start: %s%s%s", err.where,
                   err.where[0] ? ": " : "", err.text);
     } else {
         rc = wait_for_end(p);
         if (rc == 0)
-            drain(p);
+            service_drain(p);
         if (core_lost(p->core)) {
             rc = ERR_DEVICE;
             LOG_EVENT(LOG_CRIT, LOG_EVENT_DEVICE_LOST,
@@ -380,7 +379,7 @@ static int serve_signals(struct process *p)
             limit_end();
         }
     }
-    stop(p);
+    service_stop(p);
     if (rc == 0)
         LOG_AT(LOG_NOTICE, "recond has stopped");
     return exit_code(rc);
@@ -405,7 +404,7 @@ static void let_openmp_sleep(char *argv[])
     if (n <= 0 || setenv("GOMP_SPINCOUNT", "10000", 1))
         return;
     self[n] = '\0';
-    execv(self, argv); /* returns if it cannot; then it is slower, no more */
+    execv(self, argv); /* returns only on failure; then the process is slower */
 }
 
 int main(int argc, char *argv[])
@@ -418,7 +417,7 @@ int main(int argc, char *argv[])
     process.argc = argc;
     process.argv = argv;
     if (config_load(&process.config, &action, argc, argv, environ, &err)) {
-        complain(&err);
+        check_complain(&err);
         return strncmp(err.where, "-", 1) == 0 ? EXIT_USAGE : EXIT_CONFIG;
     }
     switch (action) {
@@ -432,7 +431,7 @@ int main(int argc, char *argv[])
         config_print(stdout, &process.config);
         return 0;
     case CONFIG_CHECK:
-        return check(&process.config);
+        return config_check_exit(&process.config);
     default:
         return serve_signals(&process);
     }

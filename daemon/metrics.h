@@ -16,7 +16,7 @@
 
 enum metrics_counter {
     METRICS_FRAME_BYTES,
-    METRICS_FRAMES_AGAIN, /* answered before */
+    METRICS_FRAMES_AGAIN, /* frames that were answered before */
     METRICS_SENT_BYTES,
     METRICS_SENT_BLOCKS,
     METRICS_SENT_POINTS,
@@ -24,18 +24,18 @@ enum metrics_counter {
     METRICS_SESSIONS_REFUSED,
     METRICS_STREAMS_OPENED,
     METRICS_POINTS_LEFT_OUT,
-    METRICS_CARD_PICTURES, /* decoded by a device's JPEG engines */
+    METRICS_CARD_PICTURES, /* pictures decoded by a device's JPEG engines */
     METRICS_BATCHES,
     METRICS_FRAMES_LATER, /* answered `later`: not taken, to come again */
     METRICS_COUNTERS
 };
 
 enum metrics_time {
-    METRICS_DECODE,  /* of one JPEG */
-    METRICS_QUEUE,   /* received until the device began, decoding left out */
-    METRICS_COMPUTE, /* of one batch on the device */
-    METRICS_COMMIT,  /* of one frame's changes into the mirror */
-    METRICS_LATENCY, /* received until answered */
+    METRICS_DECODE,  /* decoding one JPEG */
+    METRICS_QUEUE,   /* from receipt to the device, decoding left out */
+    METRICS_COMPUTE, /* one batch on the device */
+    METRICS_COMMIT,  /* one frame's changes into the mirror */
+    METRICS_LATENCY, /* from receipt to answer */
     METRICS_TIMES
 };
 
@@ -51,8 +51,7 @@ struct metrics {
     atomic_ullong counters[METRICS_COUNTERS];
     atomic_ullong frames[CONTROL_REFUSED + 1][CONTROL_REASONS]; /* by outcome and reason */
     struct metrics_histogram times[METRICS_TIMES];
-    /* by names that devices give their passes, in the order in which they came; summed over
-     * frames */
+    /* By the devices' names of their passes, in order of appearance; summed over frames. */
     struct {
         _Atomic(const char *) name; /* NULL: no more */
         atomic_ullong ns;
@@ -62,7 +61,7 @@ struct metrics {
 void metrics_add(struct metrics *m, enum metrics_counter counter, uint64_t n);
 void metrics_frame(struct metrics *m, enum control_status status, enum control_reason reason);
 void metrics_observe(struct metrics *m, enum metrics_time time, uint64_t us);
-/* name: a constant. The name beyond METRICS_STAGES is not counted. */
+/* name: a constant. Names beyond METRICS_STAGES are not counted. */
 void metrics_stage(struct metrics *m, const char *name, float us);
 
 /* A text that grows up to cap and counts on beyond it, so that the length needed is known. */
@@ -71,15 +70,15 @@ struct metrics_text {
     size_t cap, len;
 };
 void metrics_print(struct metrics_text *t, const char *fmt, ...) ERR_PRINTF(2, 3);
-/* "# HELP" and "# TYPE" of a family; must come once, before its samples. */
+/* Writes "# HELP" and "# TYPE" of a family; once, before its samples. */
 void metrics_family(struct metrics_text *t, const char *name, const char *type, const char *help);
-/* A family with one sample and no label. */
+/* Writes a family with one sample and no label. */
 void metrics_value(struct metrics_text *t, const char *name, const char *type, const char *help,
                    uint64_t value);
-/* A label's value: backslash, quote and line feed escaped. Out: buf [2 * strlen(value) + 1] */
+/* Escapes a label's value: backslash, quote and line feed. Out: buf [2 * strlen(value) + 1] */
 void metrics_label(char *buf, size_t cap, const char *value);
 
-/* Everything that is in *m. */
+/* Writes everything in *m. */
 void metrics_write(struct metrics_text *t, const struct metrics *m);
 
 #endif

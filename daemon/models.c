@@ -36,7 +36,7 @@ static const struct field {
     const char *name;
     enum field_type type;
     size_t offset;
-    int n;            /* bytes of a text, how many reals */
+    int n;            /* bytes of a text, or number of reals */
     double min, max;
     const char *const *names;
 } fields[] = {
@@ -94,7 +94,7 @@ static int set_choice(void *out, const struct field *f, const char *value, struc
 
     for (int i = 0; f->names[i]; i++) {
         if (strcmp(value, f->names[i]) == 0) {
-            memcpy(out, &i, sizeof(i)); /* an enum of gpu.h, which is an int's size */
+            memcpy(out, &i, sizeof(i)); /* an enum of gpu.h has the size of an int */
             return 0;
         }
         snprintf(allowed + strlen(allowed), sizeof(allowed) - strlen(allowed), "%s%s",
@@ -129,7 +129,7 @@ static int on_pair(void *ctx, const char *section, const char *name, const char 
                    name);
 }
 
-static void defaults(struct gpu_model_info *info)
+static void model_set_defaults(struct gpu_model_info *info)
 {
     *info = (struct gpu_model_info){.std = {1, 1, 1},
                                     .disparity_range_m = {0.1f, 100},
@@ -138,7 +138,7 @@ static void defaults(struct gpu_model_info *info)
                                     .multiple = 32};
 }
 
-static int check(const struct gpu_model_info *info, const char *where, struct err *err)
+static int model_check(const struct gpu_model_info *info, const char *where, struct err *err)
 {
     if (info->min_depth_m >= info->max_depth_m)
         return err_at(err, ERR_INPUT, where, "min_depth_m must be below max_depth_m");
@@ -155,14 +155,14 @@ int models_parse(struct gpu_model_info *info, const char *name, const char *data
 {
     int rc;
 
-    defaults(info);
+    model_set_defaults(info);
     rc = ini_read_bytes(name, data, len, on_pair, info, err);
-    return rc ? rc : check(info, name, err);
+    return rc ? rc : model_check(info, name, err);
 }
 
 /* ------------------------------------------------------------------------- directories */
 
-/* One sidecar: parse it, then read and check the network. */
+/* Parses one sidecar, then reads and checks its network. */
 static int add_model(struct models *m, const char *dir, const char *file, struct err *err)
 {
     struct gpu_model_info *info = &m->infos[m->n];
@@ -176,10 +176,10 @@ static int add_model(struct models *m, const char *dir, const char *file, struct
     if (m->n == MODELS_MAX)
         return err_at(err, ERR_LIMIT, dir, "more than %d networks", MODELS_MAX);
     snprintf(path, sizeof(path), "%s/%s", dir, file);
-    defaults(info);
+    model_set_defaults(info);
     rc = ini_read(path, on_pair, info, err);
     if (rc == 0)
-        rc = check(info, path, err);
+        rc = model_check(info, path, err);
     if (rc)
         return rc;
     if (info->name[0] && (strlen(info->name) != (size_t)stem || strncmp(info->name, file, stem)))
@@ -200,7 +200,7 @@ static int add_model(struct models *m, const char *dir, const char *file, struct
     return 0;
 }
 
-static bool known(const struct models *m, const char *file)
+static bool model_is_known(const struct models *m, const char *file)
 {
     size_t stem = strlen(file) - 4;
 
@@ -226,7 +226,7 @@ static int add_directory(struct models *m, const char *dir, struct err *err)
         return errno == ENOENT ? 0
                                : err_at(err, ERR_IO, dir, "cannot be listed: %s", strerror(errno));
     for (int i = 0; i < n; i++) {
-        if (rc == 0 && !known(m, entries[i]->d_name))
+        if (rc == 0 && !model_is_known(m, entries[i]->d_name))
             rc = add_model(m, dir, entries[i]->d_name, err);
         free(entries[i]);
     }
@@ -247,9 +247,9 @@ static int choose_standard(struct models *m, enum gpu_model_kind kind, const cha
                   kind_names[kind], name[0] ? " named " : "", name, path);
 }
 
-/* Replaces $ORIGIN at the front by the directory of the program, so that a program that was just
- * built, or is installed below any prefix, finds the networks that lie with it. */
-static int locate(char out[GPU_PATH_CAP], const char *dir, struct err *err)
+/* Replaces $ORIGIN at the front by the program's directory: a program that was just built, or is
+ * installed below any prefix, finds the networks that lie with it. */
+static int path_locate(char out[GPU_PATH_CAP], const char *dir, struct err *err)
 {
     size_t n = strlen(ORIGIN);
     char own[GPU_PATH_CAP] = "";
@@ -277,7 +277,7 @@ int models_open(struct models **models, const char *path, const char *depth, con
         return err_set(err, ERR_MEMORY, "no memory for the list of networks");
     snprintf(dirs, sizeof(dirs), "%s", path);
     for (char *dir = strtok_r(dirs, ":", &save); dir && rc == 0; dir = strtok_r(NULL, ":", &save)) {
-        rc = locate(place, dir, err);
+        rc = path_locate(place, dir, err);
         if (rc == 0)
             rc = add_directory(m, place, err);
     }

@@ -1,5 +1,5 @@
 /*
- * models.h - the networks that were found: NAME.ini beside NAME.onnx in the model directories
+ * models.h - the installed networks: NAME.ini beside NAME.onnx in the model directories
  *
  * A sidecar declares what an ONNX file does not say (docs/MODELS.md, "Sidecar"):
  *     [model]  kind = depth | motion      name = NAME (default)    file = NAME.onnx (default)
@@ -25,7 +25,7 @@
 struct models;
 
 /*
- * models_open - look through directories (separated by colons; those that do not exist are passed
+ * models_open - read directories (separated by colons; those that do not exist are passed
  * over; $ORIGIN in front of one is the program's own directory)
  *
  * In:      depth, motion: names of the default networks, "" = the first by name
@@ -36,19 +36,19 @@ MUST_CHECK int models_open(struct models **m, const char *path, const char *dept
                            const char *motion, struct err *err);
 void models_close(struct models **m);
 
-/* By name, "" = the default of the kind; NULL if there is none. */
+/* Returns the network of this name ("" = the default of its kind), NULL if there is none. */
 const struct gpu_model_info *models_find(const struct models *m, enum gpu_model_kind kind,
                                          const char *name);
-/* Its place, 0...MODELS_MAX-1: what workers keep their device copies under. */
+/* Returns the network's index, 0...MODELS_MAX-1, under which workers keep their device copies. */
 int models_index(const struct models *m, const struct gpu_model_info *info);
-/* Fills at most cap; returns how many there are. */
+/* Fills at most cap entries and returns how many there are. */
 int models_list(const struct models *m, struct api_model *models, int cap);
 
-/* Parse one sidecar, for tests and fuzzing; info->path stays empty unless `file` is given. */
+/* Parses one sidecar, for tests and fuzzing; info->path stays empty unless `file` is given. */
 MUST_CHECK int models_parse(struct gpu_model_info *info, const char *name, const char *data,
                             size_t len, struct err *err);
 
-#define MODELS_NET_AREA 53248 /* pixels: 416 x 128, what the papers' network sees */
+#define MODELS_NET_AREA 53248 /* pixels: 416 x 128, the input of the papers' network */
 
 /*
  * models_net_size - the network's input for a camera: sides that are multiples of `multiple`, at

@@ -21,14 +21,14 @@
  */
 MUST_CHECK int notify_sockets(int *http_fd, int *stream_fd, struct err *err);
 
-/* The start takes longer: it has already taken `so_far_s` and shall have `more_us` from now. */
+/* The start takes longer: it has taken `so_far_s` and asks for `more_us` from now. */
 void notify_extend(uint64_t more_us, uint64_t so_far_s);
 void notify_ready(const char *status);
 void notify_status(const char *status);
 void notify_reloading(void);
 void notify_stopping(const char *status);
 
-/* Microseconds within which notify_alive() has to be called, 0 = there is no watchdog. */
+/* Microseconds within which notify_alive() has to be called; 0 = there is no watchdog. */
 uint64_t notify_watchdog_us(void);
 void notify_alive(void);
 

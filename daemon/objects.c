@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 enum stage {
-    COMING, /* its file is being written: its name is taken, and no one finds it */
+    COMING, /* its file is being written: its name is taken, and the object cannot be found */
     HERE,
     GOING /* its file is being removed */
 };
@@ -27,9 +27,9 @@ struct place {
 struct objects {
     struct objects_limits limits;
     int folder;       /* -1: objects end with the process */
-    struct lock lock; /* of all that follows */
+    struct lock lock; /* guards all that follows */
     int n;
-    struct place at[OBJECTS_MAX]; /* by owner, then by name */
+    struct place at[OBJECTS_MAX]; /* sorted by owner, then by name */
 };
 
 /* ------------------------------------------------------------------------- one object */
@@ -42,7 +42,7 @@ static void enrolled_free(struct enrolled *e)
     free(e);
 }
 
-static const struct enrolled *hold(struct enrolled *e)
+static const struct enrolled *enrolled_hold(struct enrolled *e)
 {
     atomic_fetch_add(&e->holders, 1);
     return e;
@@ -57,19 +57,19 @@ void objects_put(const struct enrolled *e)
 
 /* ------------------------------------------------------------------------- the table */
 
-static int compare(const struct enrolled *e, const char *owner, const char *name)
+static int place_compare(const struct enrolled *e, const char *owner, const char *name)
 {
     int order = strcmp(e->owner, owner);
     return order ? order : strcmp(e->object.name, name);
 }
 
-/* The first place whose object does not come before that owner and name. */
-static int seek(const struct objects *o, const char *owner, const char *name)
+/* Returns the first place whose object does not come before that owner and name. */
+static int place_seek(const struct objects *o, const char *owner, const char *name)
 {
     int low = 0, high = o->n;
     while (low < high) {
         int middle = (low + high) / 2;
-        if (compare(o->at[middle].enrolled, owner, name) < 0)
+        if (place_compare(o->at[middle].enrolled, owner, name) < 0)
             low = middle + 1;
         else
             high = middle;
@@ -77,16 +77,16 @@ static int seek(const struct objects *o, const char *owner, const char *name)
     return low;
 }
 
-static int find(const struct objects *o, const char *owner, const char *name)
+static int place_find(const struct objects *o, const char *owner, const char *name)
 {
-    int i = seek(o, owner, name);
-    return i < o->n && compare(o->at[i].enrolled, owner, name) == 0 ? i : -1;
+    int i = place_seek(o, owner, name);
+    return i < o->n && place_compare(o->at[i].enrolled, owner, name) == 0 ? i : -1;
 }
 
-/* There is room, and no object of that name. */
-static void insert(struct objects *o, struct enrolled *e, enum stage stage)
+/* Inserts an object. There is room, and no object of that name. */
+static void place_insert(struct objects *o, struct enrolled *e, enum stage stage)
 {
-    int i = seek(o, e->owner, e->object.name);
+    int i = place_seek(o, e->owner, e->object.name);
     memmove(&o->at[i + 1], &o->at[i], (size_t)(o->n - i) * sizeof *o->at);
     o->at[i] = (struct place){e, stage};
     o->n++;
@@ -98,7 +98,7 @@ static void take_out(struct objects *o, int i)
     memmove(&o->at[i], &o->at[i + 1], (size_t)(o->n - i) * sizeof *o->at);
 }
 
-/* ------------------------------------------------------------------------- at the start */
+/* ------------------------------------------------------------------------- called at the start */
 
 bool objects_choose_path(const struct config *config, char path[OBJECTS_PATH_CAP])
 {
@@ -118,7 +118,7 @@ int objects_check(const struct config *config, struct err *err)
 {
     char path[OBJECTS_PATH_CAP];
 
-    /* The journal's folder is made at the start, and its own check speaks of it. */
+    /* The journal's folder is made at the start, which has its own check. */
     if (!objects_choose_path(config, path) || !config->objects.path[0])
         return 0;
     return folder_check(path, err);
@@ -130,9 +130,9 @@ static bool ends_with(const char *text, const char *end)
     return n >= m && strcmp(text + n - m, end) == 0;
 }
 
-/* Is the object that a file holds the one that its name promises, and may it be let in? */
-static int judge(const struct objects *o, const struct enrolled *e, const char *file,
-                 struct err *err)
+/* Has the object of a file the name of the file, and may it be loaded? */
+static int objects_judge_file(const struct objects *o, const struct enrolled *e, const char *file,
+                              struct err *err)
 {
     char name[OBJECTS_FILE_NAME_CAP];
 
@@ -147,8 +147,8 @@ static int judge(const struct objects *o, const struct enrolled *e, const char *
     return 0;
 }
 
-/* A file that does not hold what it should is set aside; one that cannot be read stays. */
-static int load(struct objects *o, const char *file, struct err *err)
+/* Loads a file. A wrong one is set aside; one that cannot be read stays. */
+static int objects_load(struct objects *o, const char *file, struct err *err)
 {
     struct enrolled *e = calloc(1, sizeof *e);
     char aside[OBJECTS_FILE_NAME_CAP + 16] = "";
@@ -159,10 +159,10 @@ static int load(struct objects *o, const char *file, struct err *err)
         return err_set(err, ERR_MEMORY, "no memory for an object");
     rc = objects_file_read(o->folder, file, e, &why);
     if (rc == 0)
-        rc = judge(o, e, file, &why);
+        rc = objects_judge_file(o, e, file, &why);
     if (rc == 0) {
         atomic_init(&e->holders, 1);
-        insert(o, e, HERE);
+        place_insert(o, e, HERE);
         return 0;
     }
     enrolled_free(e);
@@ -190,7 +190,7 @@ static int load_all(struct objects *o, struct err *err)
     }
     while (rc == 0 && (d = readdir(dir))) {
         if (ends_with(d->d_name, OBJECTS_FILE_SUFFIX))
-            rc = load(o, d->d_name, err);
+            rc = objects_load(o, d->d_name, err);
         else if (ends_with(d->d_name, OBJECTS_FILE_PART))
             (void)unlinkat(o->folder, d->d_name, 0);
     }
@@ -240,15 +240,15 @@ void objects_close(struct objects **out)
 
 /* ------------------------------------------------------------------------- in and out */
 
-/* Under the lock: may it come? */
-static int admit(const struct objects *o, const struct enrolled *e, struct err *err)
+/* Under the lock: may the object be added? */
+static int objects_admit(const struct objects *o, const struct enrolled *e, struct err *err)
 {
     int own = 0;
 
-    if (find(o, e->owner, e->object.name) >= 0)
+    if (place_find(o, e->owner, e->object.name) >= 0)
         return err_at(err, ERR_STATE, "/name", "there is an object '%s' already", e->object.name);
-    for (int i = seek(o, e->owner, ""); i < o->n && strcmp(o->at[i].enrolled->owner, e->owner) == 0;
-         i++)
+    for (int i = place_seek(o, e->owner, "");
+         i < o->n && strcmp(o->at[i].enrolled->owner, e->owner) == 0; i++)
         own++;
     if (own >= o->limits.per_owner)
         return err_set(err, ERR_BUSY, "there are %d objects, as many as an owner may have", own);
@@ -258,7 +258,7 @@ static int admit(const struct objects *o, const struct enrolled *e, struct err *
     return 0;
 }
 
-static int check(const struct objects *o, const struct enrolled *e, struct err *err)
+static int objects_check_name(const struct objects *o, const struct enrolled *e, struct err *err)
 {
     if (!object_name_valid(e->object.name))
         return err_at(err, ERR_INPUT, "/name",
@@ -283,9 +283,9 @@ static int bring_in(struct objects *o, struct enrolled *e, const struct enrolled
     int rc;
 
     lock_take(&o->lock);
-    rc = admit(o, e, err);
+    rc = objects_admit(o, e, err);
     if (rc == 0)
-        insert(o, e, COMING);
+        place_insert(o, e, COMING);
     lock_give(&o->lock);
     if (rc)
         return rc;
@@ -293,11 +293,11 @@ static int bring_in(struct objects *o, struct enrolled *e, const struct enrolled
         rc = objects_file_write(o->folder, e, err);
     lock_take(&o->lock);
     if (rc == 0) {
-        o->at[find(o, e->owner, e->object.name)].stage = HERE;
+        o->at[place_find(o, e->owner, e->object.name)].stage = HERE;
         if (made)
-            *made = hold(e);
+            *made = enrolled_hold(e);
     } else {
-        take_out(o, find(o, e->owner, e->object.name));
+        take_out(o, place_find(o, e->owner, e->object.name));
     }
     lock_give(&o->lock);
     return rc;
@@ -323,7 +323,7 @@ int objects_add(struct objects *o, const char *owner, const char *class_name, st
     e->created_s = clock_unix_s();
     e->bytes = objects_file_bytes(e);
     atomic_init(&e->holders, 1);
-    rc = check(o, e, err);
+    rc = objects_check_name(o, e, err);
     if (rc == 0)
         rc = bring_in(o, e, made, err);
     if (rc)
@@ -339,9 +339,9 @@ const struct enrolled *objects_get(struct objects *o, const char *owner, const c
     int i;
 
     lock_take(&o->lock);
-    i = find(o, owner, name);
+    i = place_find(o, owner, name);
     if (i >= 0 && o->at[i].stage == HERE)
-        e = hold(o->at[i].enrolled);
+        e = enrolled_hold(o->at[i].enrolled);
     lock_give(&o->lock);
     return e;
 }
@@ -352,11 +352,11 @@ int objects_list(struct objects *o, const char *owner, const char *after,
     int n = 0;
 
     lock_take(&o->lock);
-    for (int i = seek(o, owner, after); i < o->n && n < cap; i++) {
+    for (int i = place_seek(o, owner, after); i < o->n && n < cap; i++) {
         if (strcmp(o->at[i].enrolled->owner, owner) != 0)
             break;
         if (o->at[i].stage == HERE && strcmp(o->at[i].enrolled->object.name, after) != 0)
-            list[n++] = hold(o->at[i].enrolled);
+            list[n++] = enrolled_hold(o->at[i].enrolled);
     }
     lock_give(&o->lock);
     return n;
@@ -368,7 +368,7 @@ int objects_remove(struct objects *o, const char *owner, const char *name, struc
     int i, rc = 0;
 
     lock_take(&o->lock);
-    i = find(o, owner, name);
+    i = place_find(o, owner, name);
     if (i >= 0 && o->at[i].stage == HERE) {
         e = o->at[i].enrolled;
         o->at[i].stage = GOING;
@@ -379,7 +379,7 @@ int objects_remove(struct objects *o, const char *owner, const char *name, struc
     if (o->folder >= 0)
         rc = objects_file_remove(o->folder, e, err);
     lock_take(&o->lock);
-    i = find(o, owner, name);
+    i = place_find(o, owner, name);
     if (rc)
         o->at[i].stage = HERE;
     else

@@ -1,9 +1,9 @@
 /*
  * objects.h - the objects that were enrolled, by owner and name, in memory and on the disk
  *
- * All objects are loaded at the start and stay in memory. A file is written before an object can
- * be got, and gone before it counts as deleted. What holds an object (struct enrolled) keeps it
- * whole, also when it is deleted meanwhile: then only its name is free again.
+ * All objects are loaded at the start and stay in memory. A file is written before an object can be
+ * got, and gone before it counts as deleted. An object that is held (struct enrolled) stays whole
+ * when it is deleted meanwhile: only its name is free then.
  *
  * File:    OWNER@NAME.object: head of 16 bytes (OBJECTS_MAGIC u32, version u32, CRC-32C u32 of all
  *          that follows the head, 0 u32), then a row of sections (proto/section.h): "DOBJ" (owner,
@@ -25,29 +25,29 @@
 
 #define OBJECTS_MAGIC 0x4a424f52u /* "ROBJ" */
 #define OBJECTS_VERSION 1u
-#define OBJECTS_MAX 4096 /* of all owners */
+#define OBJECTS_MAX 4096 /* objects of all owners */
 /* Longest file that is read: more than the limits of gpu/recognise/object.h make possible. */
 #define OBJECTS_BYTES_MAX (80 << 20)
 
 struct objects;
 
-/* An object that was enrolled. Nothing of it changes while it is held. */
+/* An enrolled object. Nothing of it changes while it is held. */
 struct enrolled {
-    struct object object; /* its name is object.name */
+    struct object object; /* object.name is its name */
     char owner[API_NAME_CAP];
-    char class_name[OBJECT_NAME_CAP]; /* what kind of thing it is; "" = not said */
+    char class_name[OBJECT_NAME_CAP]; /* sort of object; "" = not given */
     double created_s;                 /* Unix time */
-    uint64_t bytes;                   /* of its file */
-    atomic_int holders;               /* the store is one of them */
+    uint64_t bytes;                   /* bytes of its file */
+    atomic_int holders;               /* references; the store has one */
 };
 
 struct objects_limits {
-    int per_owner;      /* objects that an owner may have */
-    uint64_t max_bytes; /* of the file of one */
+    int per_owner;      /* objects of one owner at most */
+    uint64_t max_bytes; /* bytes of one file at most */
 };
 
-/* Where the configuration has them: objects.path, or objects in journal.path or in the folder of
- * the service manager ($STATE_DIRECTORY). False: nowhere, so they end with the process. */
+/* Finds the configured folder: objects.path, or `objects` in journal.path or in the folder of the
+ * service manager ($STATE_DIRECTORY). False: none, objects end with the process. */
 #define OBJECTS_PATH_CAP (CONFIG_TEXT_CAP + 16)
 bool objects_choose_path(const struct config *config, char path[OBJECTS_PATH_CAP]);
 /* Could objects_open() have that folder? Makes nothing. */
@@ -61,7 +61,7 @@ MUST_CHECK int objects_check(const struct config *config, struct err *err);
  */
 MUST_CHECK int objects_open(struct objects **o, const char *path,
                             const struct objects_limits *limits, struct err *err);
-/* What is still held lives on. */
+/* Objects that are still held stay whole. */
 void objects_close(struct objects **o);
 
 /*
@@ -77,21 +77,20 @@ void objects_close(struct objects **o);
 MUST_CHECK int objects_add(struct objects *o, const char *owner, const char *class_name,
                            struct object *object, const struct enrolled **made, struct err *err);
 
-/* An object, held: objects_put() it. NULL: there is none of that name. */
+/* Holds an object; the caller calls objects_put(). Returns NULL if there is none of that name. */
 const struct enrolled *objects_get(struct objects *o, const char *owner, const char *name);
-/* NULL is allowed. */
+/* Takes NULL. */
 void objects_put(const struct enrolled *e);
 
-/* An owner's objects whose names come after `after` ("" = all), by name, each held; returns their
- * number, at most cap. */
+/* Holds an owner's objects with names after `after` ("" = all), at most cap; returns how many. */
 int objects_list(struct objects *o, const char *owner, const char *after,
                  const struct enrolled **list, int cap);
 
-/* Its file is gone and its name is free. Returns 0; ERR_NOT_FOUND; ERR_IO: it is as it was. */
+/* Removes the file and frees the name. Returns 0; ERR_NOT_FOUND; ERR_IO: the object stays. */
 MUST_CHECK int objects_remove(struct objects *o, const char *owner, const char *name,
                               struct err *err);
 
-/* How many there are of all owners, and what their files take. */
+/* Counts the objects of all owners and the bytes of their files. */
 void objects_count(struct objects *o, int *n, uint64_t *bytes);
 
 #endif

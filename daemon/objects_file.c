@@ -93,7 +93,7 @@ static int unpack_origin(struct enrolled *e, const uint8_t *row, size_t len, str
 
     if (!section_find(&s, row, len, ORIGIN))
         return err_set(err, ERR_INPUT, "it does not say whose object it is");
-    if ((rc = section_use(&s, ORIGIN_VERSION, err)) == 0) /* an owner is nothing to do without */
+    if ((rc = section_use(&s, ORIGIN_VERSION, err)) == 0) /* the file must have an owner */
         rc = err_set(err, ERR_UNSUPPORTED, "the object is of another version");
     if (rc < 0)
         return rc;
@@ -188,7 +188,7 @@ int objects_file_remove(int folder, const struct enrolled *e, struct err *err)
     return 0;
 }
 
-/* The new name is taken with an empty file first, so that no earlier one is replaced. */
+/* The new name is reserved with an empty file first, so that no earlier one is replaced. */
 int objects_file_set_aside(int folder, const char *name, char *to, size_t cap, struct err *err)
 {
     for (int i = 1; i <= ASIDE_MAX; i++) {

@@ -25,14 +25,13 @@ void objects_file_pack(uint8_t *out, const struct enrolled *e);
 MUST_CHECK int objects_file_unpack(struct enrolled *e, const uint8_t *bytes, size_t len,
                                    struct err *err);
 
-/* It is in the folder, and will be after power fails. Returns 0; ERR_IO; ERR_MEMORY. */
+/* Writes the file; it survives a power failure when this returns. Returns 0; ERR_IO; ERR_MEMORY. */
 MUST_CHECK int objects_file_write(int folder, const struct enrolled *e, struct err *err);
-/* Returns 0; ERR_NOT_FOUND; ERR_IO; ERR_LIMIT: longer than OBJECTS_BYTES_MAX; what unpacking
- * says. */
+/* Returns 0; ERR_NOT_FOUND; ERR_IO; ERR_LIMIT: over OBJECTS_BYTES_MAX; errors of unpacking. */
 MUST_CHECK int objects_file_read(int folder, const char *name, struct enrolled *e, struct err *err);
-/* Returns 0, also where there is none; ERR_IO. */
+/* Removes the file, if there is one. Returns 0; ERR_IO. */
 MUST_CHECK int objects_file_remove(int folder, const struct enrolled *e, struct err *err);
-/* Renames it so that nothing of that name is lost. Out: to, its new name. Returns 0; ERR_IO. */
+/* Renames the file and replaces no other. Out: to, its new name. Returns 0; ERR_IO. */
 MUST_CHECK int objects_file_set_aside(int folder, const char *name, char *to, size_t cap,
                                       struct err *err);
 

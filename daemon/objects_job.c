@@ -8,25 +8,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FAR_M 100.0f /* a camera is no farther from its object */
-#define SAME_M 0.05f /* an object that two views of a mesh show is one, if nearer than this */
+#define FAR_M 100.0f /* metres: the largest distance of a camera from its object */
+#define SAME_M 0.05f /* metres between poses of one object in two views of a mesh */
 
-struct tensor_params objects_job_params(void)
+static struct tensor_params objects_job_params(void)
 {
     struct tensor_params p = tensor_params_library();
     p.unit_m = OBJECTS_JOB_UNIT_M;
     return p;
 }
 
-static int stopped(objects_job_stop *stop, struct err *err)
+static int job_stopped(objects_job_stop *stop, struct err *err)
 {
     return atomic_load(stop) ? err_set(err, ERR_BUSY, "the server is stopping") : 0;
 }
 
 /* ------------------------------------------------------------------------- pictures */
 
-/* Metres of a picture [h][w]; free() it. */
-static int decode(float **out, int *w, int *h, const struct api_depth_picture *p, struct err *err)
+/* Returns the depth of a picture [h][w] in metres; the caller calls free(). */
+static int picture_decode(float **out, int *w, int *h, const struct api_depth_picture *p,
+                          struct err *err)
 {
     uint16_t *mm = NULL;
     size_t pixels;
@@ -63,7 +64,7 @@ static int read_mesh(struct mesh *m, struct object_mesh *view, const struct api_
     return rc;
 }
 
-/* Says where in the request an error lies, unless it does not lie there. */
+/* Says where in the request an error lies, unless it lies outside the request. */
 static int lies_at(int rc, struct err *err, const char *where, int i)
 {
     if ((rc == ERR_INPUT || rc == ERR_LIMIT || rc == ERR_UNSUPPORTED) && err) {
@@ -83,7 +84,7 @@ static int add_picture(struct object *o, const struct api_depth_picture *p,
 {
     struct rigid T_oc;
     float *depth;
-    int w, h, rc = decode(&depth, &w, &h, p, err);
+    int w, h, rc = picture_decode(&depth, &w, &h, p, err);
 
     if (rc == 0)
         rc = pose_from_numbers(&T_oc, p->pose, FAR_M, err);
@@ -127,7 +128,7 @@ int objects_job_enrol(struct object *o, const struct api_shape *shape, objects_j
     if (shape->mesh)
         rc = lies_at(add_mesh(o, shape, &sp, &tp, err), err, "mesh", -1);
     for (int i = 0; !shape->mesh && i < shape->n_pictures && rc == 0; i++) {
-        rc = stopped(stop, err);
+        rc = job_stopped(stop, err);
         if (rc == 0)
             rc = lies_at(add_picture(o, &shape->picture[i], &sp, &tp, err), err, "depth", i);
     }
@@ -150,7 +151,7 @@ int objects_job_enrol_cloud(struct object *o, const struct object_point *point, 
 
 /* ------------------------------------------------------------------------- search */
 
-/* What is found so far, in the frame of the picture or the mesh. */
+/* The objects found so far, in the frame of the picture or the mesh. */
 struct search {
     const struct library *library;
     objects_job_stop *stop;
@@ -158,38 +159,38 @@ struct search {
     int n;
 };
 
-static float worth(const struct hypothesis *h)
+static float hypothesis_worth(const struct hypothesis *h)
 {
     return h->score * (float)h->points;
 }
 
-/* One that is there already, as other views of a mesh show it, is kept as the better of the two. */
-static void note(struct search *s, const struct hypothesis *h)
+/* Adds an object to the list. Of an object in two views the better pose is kept. */
+static void sightings_add(struct search *s, const struct hypothesis *h)
 {
     int i = 0;
 
     while (i < s->n && (s->found[i].object != h->object ||
                         pose_distance2(&s->found[i].T_co, &h->T_co) > SAME_M * SAME_M))
         i++;
-    if (i == API_MATCHES_MAX || (i < s->n && worth(&s->found[i]) >= worth(h)))
+    if (i == API_MATCHES_MAX || (i < s->n && hypothesis_worth(&s->found[i]) >= hypothesis_worth(h)))
         return;
     s->n += i == s->n;
     s->found[i] = *h;
 }
 
-/* In: T_fc takes the camera to the frame of what is found. */
+/* In: T_fc takes the camera to the frame of the list. */
 static int search_picture(struct search *s, struct recogniser *r, const float *depth,
                           struct intrinsics K, const struct rigid *T_fc, struct err *err)
 {
     struct hypothesis found[HYPOTHESES_MAX];
     uint32_t n = 0;
-    int rc = stopped(s->stop, err);
+    int rc = job_stopped(s->stop, err);
 
     if (rc == 0)
         rc = recogniser_run(r, depth, K, found, &n, err);
     for (uint32_t i = 0; i < n && rc == 0; i++) {
         found[i].T_co = rigid_mul(T_fc, &found[i].T_co);
-        note(s, &found[i]);
+        sightings_add(s, &found[i]);
     }
     return rc;
 }
@@ -220,7 +221,7 @@ static int search_mesh(struct search *s, const struct api_shape *shape, struct e
     return rc;
 }
 
-static int search(struct search *s, const struct api_shape *shape, struct err *err)
+static int views_search(struct search *s, const struct api_shape *shape, struct err *err)
 {
     const struct rigid here = rigid_identity();
     struct recogniser *r = NULL;
@@ -229,7 +230,7 @@ static int search(struct search *s, const struct api_shape *shape, struct err *e
 
     if (shape->mesh)
         return lies_at(search_mesh(s, shape, err), err, "mesh", -1);
-    rc = decode(&depth, &w, &h, &shape->picture[0], err);
+    rc = picture_decode(&depth, &w, &h, &shape->picture[0], err);
     if (rc == 0)
         rc = recogniser_open(&r, "cpu", w, h, s->library, err);
     if (rc == 0)
@@ -241,11 +242,11 @@ static int search(struct search *s, const struct api_shape *shape, struct err *e
 
 static int by_worth(const void *a, const void *b)
 {
-    float x = worth(a), y = worth(b);
+    float x = hypothesis_worth(a), y = hypothesis_worth(b);
     return x > y ? -1 : x < y;
 }
 
-static void tell(struct api_match *to, const struct hypothesis *h, const struct enrolled *e)
+static void match_tell(struct api_match *to, const struct hypothesis *h, const struct enrolled *e)
 {
     *to = (struct api_match){
         .score = h->score, .support = h->support, .points = h->points, .votes = h->votes};
@@ -264,7 +265,7 @@ int objects_job_match(struct api_match *list, int *found, const struct enrolled 
 
     *found = 0;
     if (!objects || !s)
-        rc = err_set(err, ERR_MEMORY, "no memory to look for objects");
+        rc = err_set(err, ERR_MEMORY, "no memory to search for objects");
     for (int i = 0; i < n && rc == 0; i++)
         objects[i] = &enrolled[i]->object;
     if (rc == 0 && n > 0)
@@ -272,12 +273,12 @@ int objects_job_match(struct api_match *list, int *found, const struct enrolled 
     if (rc == 0 && n > 0) {
         s->library = &library;
         s->stop = stop;
-        rc = search(s, shape, err);
+        rc = views_search(s, shape, err);
     }
     if (rc == 0 && n > 0) {
         qsort(s->found, (size_t)s->n, sizeof *s->found, by_worth);
         for (int i = 0; i < s->n; i++)
-            tell(&list[i], &s->found[i], enrolled[s->found[i].object]);
+            match_tell(&list[i], &s->found[i], enrolled[s->found[i].object]);
         *found = s->n;
     }
     library_free(&library);

@@ -1,22 +1,19 @@
 /*
- * objects_job.h - what takes long with objects: to enrol one, and to look for those there are
+ * objects_job.h - slow work with objects: to enrol one, and to search for enrolled ones
  *
  * Both run on the caller's thread, on the host with either back end, and touch no session: a
- * session looks for objects on its device (gpu/recognise).
+ * session searches on its device (gpu/recognise).
  */
 #ifndef RECOND_DAEMON_OBJECTS_JOB_H
 #define RECOND_DAEMON_OBJECTS_JOB_H
 
 #include "daemon/objects.h"
 
-/* Looked at between two views: once it is set a job ends with ERR_BUSY. */
+/* Checked between two views: once it is set a job ends with ERR_BUSY. */
 typedef const atomic_bool objects_job_stop;
 
-/* What all objects are enrolled with, so that any of them fit one library. */
+/* The recogniser's configuration of every enrolled object, so that any of them fit one library. */
 #define OBJECTS_JOB_UNIT_M 0.004f
-
-/* The parameters of tensors of every object. */
-struct tensor_params objects_job_params(void);
 
 /*
  * objects_job_enrol - an object out of pictures or a mesh
@@ -28,8 +25,7 @@ struct tensor_params objects_job_params(void);
 MUST_CHECK int objects_job_enrol(struct object *o, const struct api_shape *shape,
                                  objects_job_stop *stop, struct err *err);
 
-/* The same out of points of a surface, in the object's frame: gpu/recognise/object.h. where =
- * "/region". */
+/* The same from points in the object's frame (gpu/recognise/object.h). where = "/region". */
 MUST_CHECK int objects_job_enrol_cloud(struct object *o, const struct object_point *point, size_t n,
                                        struct err *err);
 

@@ -9,7 +9,7 @@
 
 #include "daemon/config.h"
 
-/* Returns 0; else what the start would end with. `complain` is told of each thing that is wrong. */
+/* Returns 0; else the error of the start. `complain` is called for each fault. */
 MUST_CHECK int start_check(const struct config *config, void (*complain)(const struct err *err));
 
 #endif

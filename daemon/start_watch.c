@@ -12,8 +12,8 @@
 #include <time.h>
 
 #define PERIOD_US 5000000u
-#define LOOK_US 100000u /* how soon a signal is seen */
-#define ASK_PERIODS 6   /* what is asked for: this many periods from now */
+#define CHECK_US 100000u /* how soon a signal is noticed */
+#define ASK_PERIODS 6    /* periods that are asked for at a time */
 
 struct start_watch {
     struct start_watch_config config;
@@ -26,9 +26,9 @@ struct start_watch {
     bool stop;
 };
 
-/* Has the process done anything since the last question? Timers that tick cost far less than the
- * hundredth part of a processor; a computing thread costs one, and one that reads moves blocks. */
-static bool busy(struct start_watch *p, uint64_t since_us)
+/* Has the process done anything since the last check? Timers cost far less than a hundredth of a
+ * processor; a computing thread costs one, and a reading one moves blocks. */
+static bool start_watch_is_busy(struct start_watch *p, uint64_t since_us)
 {
     struct rusage u;
     uint64_t cpu_us;
@@ -43,7 +43,7 @@ static bool busy(struct start_watch *p, uint64_t since_us)
     return yes;
 }
 
-static void look_for_stall(struct start_watch *p)
+static void start_watch_check(struct start_watch *p)
 {
     uint64_t now_us = clock_us();
     sigset_t pending;
@@ -53,7 +53,7 @@ static void look_for_stall(struct start_watch *p)
         p->config.on_signal();
     if (now_us - p->asked_us < p->config.period_us)
         return;
-    if (busy(p, now_us - p->asked_us) && now_us - p->began_us < START_WATCH_LIMIT_US)
+    if (start_watch_is_busy(p, now_us - p->asked_us) && now_us - p->began_us < START_WATCH_LIMIT_US)
         notify_extend(ASK_PERIODS * p->config.period_us, (now_us - p->began_us) / 1000000);
     p->asked_us = now_us;
 }
@@ -61,14 +61,14 @@ static void look_for_stall(struct start_watch *p)
 static void *watch_thread(void *arg)
 {
     struct start_watch *p = arg;
-    uint64_t step_us = p->config.period_us < LOOK_US ? p->config.period_us : LOOK_US;
+    uint64_t step_us = p->config.period_us < CHECK_US ? p->config.period_us : CHECK_US;
 
     lock_take(&p->lock);
     while (!p->stop) {
         if (clock_wait(&p->wake, &p->lock, clock_us() + step_us))
             continue;
         lock_give(&p->lock);
-        look_for_stall(p);
+        start_watch_check(p);
         lock_take(&p->lock);
     }
     lock_give(&p->lock);
@@ -87,7 +87,7 @@ int start_watch_begin(struct start_watch **watch, const struct start_watch_confi
     if (!p->config.period_us)
         p->config.period_us = PERIOD_US;
     p->began_us = p->asked_us = clock_us();
-    busy(p, 0);
+    start_watch_is_busy(p, 0);
     lock_init(&p->lock, LOCK_START_WATCH);
     pthread_cond_init(&p->wake, NULL);
     if (pthread_create(&p->thread, NULL, watch_thread, p)) {

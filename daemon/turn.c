@@ -9,15 +9,15 @@
 struct turn {
     struct lock lock;
     pthread_cond_t some;
-    struct turn_entry *head, *tail; /* sorted by had_us, equals in order of arrival */
-    uint64_t level_us;              /* most service of an entry that was taken */
-    uint64_t first_us;              /* service of the entry that turn_take() took first */
-    uint64_t usual_us;              /* a charge, of late */
+    struct turn_entry *head, *tail; /* sorted by had_us; equal ones in order of arrival */
+    uint64_t level_us;              /* the most service of an entry that was taken */
+    uint64_t first_us;              /* service of the first entry of the last turn_take() */
+    uint64_t usual_us;              /* recent mean of a charge */
     bool apart;
     int n_due;  /* idle entries that are due */
-    int n_back; /* entries that were charged and have announced more work, but are not done */
+    int n_back; /* charged entries that have announced more work and are not done */
     bool poked, closed;
-    int wakes; /* takers to wake when the lock is given back */
+    int wakes; /* takers to wake when the lock is released */
 };
 
 int turn_new(struct turn **turn, struct err *err)
@@ -44,8 +44,8 @@ void turn_free(struct turn **turn)
     *turn = NULL;
 }
 
-/* Waking a thread is a system call, and the woken thread wants the lock. So we wake after
- * unlocking, for every frame of every session takes this lock. */
+/* Waking a thread is a system call, and the woken thread needs the lock. So we wake after
+ * unlocking, because every frame of every session takes this lock. */
 static void unlock_and_wake(struct turn *t)
 {
     int wakes = t->wakes;
@@ -56,8 +56,8 @@ static void unlock_and_wake(struct turn *t)
         pthread_cond_signal(&t->some);
 }
 
-/* All changes of state go through here, which counts the entries that are about to come. A thread
- * that waits for them is woken when there is none left. */
+/* All changes of state go through here: it counts the entries that are about to come, and wakes the
+ * thread that waits for them when there is none left. */
 static void set_state(struct turn *t, struct turn_entry *e, enum turn_state state, bool due)
 {
     bool some = t->n_due || t->n_back;
@@ -75,7 +75,7 @@ static bool some_come(const struct turn *t)
     return t->n_due || (!t->apart && t->n_back);
 }
 
-/* The entry of the list that `had_us` goes behind; NULL = none. */
+/* Returns the entry of the list behind which `had_us` belongs; NULL = none. */
 static struct turn_entry *place_for(const struct turn *t, uint64_t had_us)
 {
     struct turn_entry *at = t->tail, *next;
@@ -144,7 +144,7 @@ void turn_due(struct turn *t, struct turn_entry *e, bool due)
     unlock_and_wake(t);
 }
 
-/* Is the head of the list served along with the first one? */
+/* Is the head of the list served along with the first entry? */
 static bool head_goes_along(const struct turn *t)
 {
     return !t->apart || t->head->had_us <= t->first_us + t->usual_us / 2;

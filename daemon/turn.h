@@ -1,16 +1,12 @@
 /*
- * turn.h - whose turn it is: sessions that have work, in a fair order, at most one thread on each
+ * turn.h - a fair queue of entries that have work, at most one thread on each
  *
- * The next entry is the one that has had the least service; turn_charge() says what serving it
- * took. So each of n sessions that always have work gets the n-th part of the servers' time, and
- * one whose frames cost ten times as much has a tenth of the frames. Where nothing is charged,
- * entries are served in the order in which they came.
- * An entry that was idle begins at the present level of the list: it has saved nothing up. What it
- * owes stays, however much that is; it is served meanwhile where no other entry waits.
- * While an entry is served no other thread gets it, until turn_done(): so what a session does stays
- * in its order. Work that is announced meanwhile is remembered; no wake-up is lost.
- * The list is kept sorted. To join it costs at most half its length, and near either end, where
- * most entries join, a step or two.
+ * The entry that has had the least service is next; turn_charge() adds to it. So n sessions that
+ * always have work share the servers' time equally, whatever their frames cost. Where nothing is
+ * charged, entries are served in order of arrival. An entry that was idle begins at the present
+ * level of the list: it has saved nothing up, but what it owes stays. Until turn_done() no other
+ * thread gets the entry, so a session's steps stay in order; work announced meanwhile is not lost.
+ * The list is sorted; most entries join near an end, in a step or two.
  * Threads: any. One mutex; nothing else is locked under it.
  */
 #ifndef RECOND_DAEMON_TURN_H
@@ -25,13 +21,13 @@
 
 enum turn_state { TURN_IDLE, TURN_LISTED, TURN_SERVED, TURN_AGAIN };
 
-/* Embedded in what it stands for; zero is a valid idle entry. */
+/* Embedded in its owner; zero is a valid idle entry. */
 struct turn_entry {
     struct turn_entry *next, *prev;
-    uint64_t had_us; /* service, on a scale that all entries share */
+    uint64_t had_us; /* service it has had, on a scale that all entries share */
     enum turn_state state;
     bool due;     /* turn_due() */
-    bool charged; /* since it was taken */
+    bool charged; /* turn_charge() was called since it was taken */
 };
 
 struct turn;
@@ -48,11 +44,11 @@ void turn_free(struct turn **t);
  */
 void turn_set_apart(struct turn *t, bool apart);
 
-/* Announce work. Returns true if the entry was idle: the list holds on to it from now until
- * turn_done() returns true, so the caller gives it a reference first. */
+/* Announces work. Returns true if the entry was idle: the list keeps it from now until turn_done()
+ * returns true, so the caller gives it a reference first. */
 bool turn_kick(struct turn *t, struct turn_entry *e);
 
-/* It is about to be announced, or is not after all: what turn_take_more() may wait for. */
+/* The entry will be announced soon, or will not after all: turn_take_more() may wait for it. */
 void turn_due(struct turn *t, struct turn_entry *e, bool due);
 
 /*
@@ -75,26 +71,25 @@ int turn_take(struct turn *t, struct turn_entry **entries, int max, uint64_t tim
 int turn_take_more(struct turn *t, struct turn_entry **entries, int max, uint64_t timeout_us,
                    bool for_any);
 
-/* What serving the entry took, when all but the last steps are done; by its server, between
- * turn_take() and turn_done(). */
+/* Charges an entry for its service, when all but its last steps are done; called by its server,
+ * between turn_take() and turn_done(). */
 void turn_charge(struct turn *t, struct turn_entry *e, uint64_t us);
 
-/* Served; `more` = it has work left. Returns true if the entry is idle now and the list lets go of
- * it. */
+/* Ends the service; `more` = it has work left. Returns true if the entry is now idle and out. */
 bool turn_done(struct turn *t, struct turn_entry *e, bool more);
 
-/* Wake one taker that has other things to see to. */
+/* Wakes one taker that has other work. */
 void turn_poke(struct turn *t);
-/* All takers return -1 from now on; entries of the list are let go of through turn_drop(). */
+/* From now on all takers return -1; turn_drop() empties the list. */
 void turn_close(struct turn *t);
-/* After turn_close() and when no taker is left: the next entry of the list, NULL at the end. */
+/* Returns the next entry of the list after turn_close(), when no taker is left; NULL at the end. */
 struct turn_entry *turn_drop(struct turn *t);
 
 /* ------------------------------------------------------------------------- threads that serve */
 
 #define TURN_POOL_MAX 64
 
-/* Serves an entry up to turn_done(), by thread 0 ... n - 1 of its pool; NULL = none came for half a
+/* Serves an entry up to turn_done(), by thread 0 ... n - 1 of its pool; NULL = none for half a
  * second. */
 typedef void turn_serve_fn(void *ctx, int thread, struct turn_entry *e);
 
@@ -104,7 +99,7 @@ struct turn_pool {
     turn_serve_fn *serve;
     void *ctx;
     const char *name;
-    int nice; /* of its threads; set before the start */
+    int nice; /* priority of its threads; set before the start */
     int n;
     struct turn_pool_thread {
         pthread_t thread;
@@ -119,8 +114,8 @@ MUST_CHECK int turn_pool_start(struct turn_pool *p, int n, const char *name, tur
 /* Closes the list and ends the threads. */
 void turn_pool_stop(struct turn_pool *p);
 void turn_pool_free(struct turn_pool *p);
-/* clock_us() of the thread that showed itself longest ago: at most half a second old when all is
- * well. */
+/* clock_us() of its threads' oldest sign of life: at most half a second old, unless one is
+ * stuck. */
 uint64_t turn_pool_alive_us(const struct turn_pool *p);
 
 #endif

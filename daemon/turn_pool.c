@@ -14,8 +14,9 @@ static void *serve_turns(void *arg)
     int n;
 
     pthread_setname_np(pthread_self(), p->name);
+    /* Linux sets the priority of this thread alone */
     if (p->nice)
-        (void)setpriority(PRIO_PROCESS, 0, p->nice); /* on Linux: of this thread alone */
+        (void)setpriority(PRIO_PROCESS, 0, p->nice);
     while ((n = turn_take(p->turns, &e, 1, IDLE_US)) >= 0) {
         atomic_store(&t->alive_us, clock_us());
         p->serve(p->ctx, (int)(t - p->threads), n ? e : NULL);

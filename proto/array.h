@@ -1,8 +1,5 @@
-/*
- * array.h - the one way in which an array grows
- */
-#ifndef RECOND_PROTO_ARRAY_H
-#define RECOND_PROTO_ARRAY_H
+/* array.h - the one way in which an array grows */
+#pragma once
 
 #include "proto/err.h"
 
@@ -15,7 +12,6 @@ extern "C" {
 
 /*
  * array_grow - make room for n elements
- *
  * In/out:  array, the address of a pointer to the elements (NULL or from malloc); *cap, how many
  *          there is room for. The room grows by half at least, so that n appends move 3 n elements
  *          at most. Elements keep their values, new ones have none.
@@ -27,5 +23,4 @@ MUST_CHECK int array_grow_u32(void *array, uint32_t *cap, uint64_t n, size_t siz
 
 #ifdef __cplusplus
 }
-#endif
 #endif

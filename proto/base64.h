@@ -1,8 +1,5 @@
-/*
- * base64.h - bytes as text (RFC 4648, section 4, padded), as JSON carries them
- */
-#ifndef RECOND_PROTO_BASE64_H
-#define RECOND_PROTO_BASE64_H
+/* base64.h - bytes as text (RFC 4648, section 4, padded), as JSON carries them */
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -18,5 +15,3 @@ void base64_encode(char *out, const uint8_t *data, size_t n);
  * blanks, padded, no bits left over). */
 int base64_decode(uint8_t *out, size_t *n, const char *text, size_t chars)
     __attribute__((warn_unused_result));
-
-#endif

@@ -5,8 +5,7 @@
  * zero from then on and writes are dropped, so a parser reads all its fields and looks at `bad`
  * once, at the end. Nothing is ever read or written outside [data, data + len).
  */
-#ifndef RECOND_PROTO_BYTES_H
-#define RECOND_PROTO_BYTES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -43,5 +42,3 @@ void bytes_put_u32(struct bytes_writer *w, uint32_t v);
 void bytes_put_u64(struct bytes_writer *w, uint64_t v);
 void bytes_put_i32(struct bytes_writer *w, int32_t v);
 void bytes_put_f32(struct bytes_writer *w, float v);
-
-#endif

@@ -1,11 +1,10 @@
 /*
  * checked.h - mistakes of the program that it looks for itself
  *
- * A mistake is reported on stderr. Builds for debug, ASan and TSan (CHECKED) end there; others go on
- * with what they had.
+ * A mistake is reported on stderr. Builds for debug, ASan and TSan (CHECKED) end there; others
+ * go on with what they had.
  */
-#ifndef RECOND_PROTO_CHECKED_H
-#define RECOND_PROTO_CHECKED_H
+#pragma once
 
 #ifdef CHECKED
 #define CHECKED_BUILD 1
@@ -14,5 +13,3 @@
 #endif
 
 void checked_fail(const char *what);
-
-#endif

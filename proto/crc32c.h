@@ -6,8 +6,7 @@
  * Threads: any. Cost: the processor's own instruction where it has one (about 7 us for 71 kB), else
  * a table, ten times that.
  */
-#ifndef RECOND_PROTO_CRC32C_H
-#define RECOND_PROTO_CRC32C_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -16,5 +15,3 @@ uint32_t crc32c(uint32_t crc, const void *data, size_t len);
 
 /* The same without special instructions; tests compare both. */
 uint32_t crc32c_table(uint32_t crc, const void *data, size_t len);
-
-#endif

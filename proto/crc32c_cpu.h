@@ -5,8 +5,7 @@
  * crc32c_cpu_has() tells whether the processor has the instruction; crc32c_cpu() may be called only
  * then. It works on the inverted sum: the caller inverts before and after.
  */
-#ifndef RECOND_PROTO_CRC32C_CPU_H
-#define RECOND_PROTO_CRC32C_CPU_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -62,5 +61,3 @@ CRC32C_CPU_FN static inline uint32_t crc32c_cpu(uint32_t crc, const uint8_t *p, 
         crc = CRC32C_CPU_U8(crc, *p);
     return crc;
 }
-
-#endif

@@ -6,8 +6,7 @@
  * (docs/ARCHITECTURE.md,
  * "Errors"): answer the client, answer and count, fail the job, or end the process.
  */
-#ifndef RECOND_PROTO_ERR_H
-#define RECOND_PROTO_ERR_H
+#pragma once
 
 #ifdef __cplusplus
 extern "C" {
@@ -54,5 +53,4 @@ const char *err_name(int code);
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -10,16 +10,13 @@
  * Writing goes straight into a caller's buffer, allocates nothing and never passes its end; the
  * caller asks once at the end (json_finish) whether all fitted.
  */
-#ifndef RECOND_PROTO_JSON_H
-#define RECOND_PROTO_JSON_H
+#pragma once
 
 #include "proto/err.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-/* ------------------------------------------------------------------------------- documents */
 
 struct json; /* A value inside a document, borrowed from it; the root owns the document. */
 
@@ -36,7 +33,6 @@ enum json_kind {
 
 /*
  * json_parse - check and read a whole text
- *
  * In:      text [len], need not end with NUL; max_depth: maps and lists inside each other, 1 = the
  *          top alone
  * Out:     *doc, json_free() it
@@ -60,8 +56,6 @@ int64_t json_i64(const struct json *v);      /* the integer, 0 for other kinds *
 
 /* Tells whether this is valid UTF-8 (no surrogates, no overlong forms, at most U+10FFFF). */
 bool json_utf8(const char *text, size_t len);
-
-/* ------------------------------------------------------------------------------- typed members */
 
 #define JSON_ISSUES_MAX 8
 
@@ -107,8 +101,6 @@ bool json_note(const struct json_at *at, const char *key, const char *fmt, ...) 
 /* The first issue as an err (ERR_INPUT), or 0. */
 int json_issues_err(const struct json_issues *issues, struct err *err);
 
-/* ------------------------------------------------------------------------------- writing */
-
 #define JSON_WRITE_DEPTH_MAX 16
 
 struct json_writer {
@@ -141,5 +133,3 @@ void json_put_time(struct json_writer *w, const char *key, double unix_s);
 /* Returns the length without the NUL, which is always written; 0 if the text did not fit or a level
  * is still open. */
 size_t json_finish(struct json_writer *w);
-
-#endif

@@ -10,8 +10,7 @@
  * whether or not another thread is there to make it a deadlock. Elsewhere a lock is a pthread mutex
  * and nothing else.
  */
-#ifndef RECOND_PROTO_LOCK_H
-#define RECOND_PROTO_LOCK_H
+#pragma once
 
 #include <pthread.h>
 #include <time.h>
@@ -131,5 +130,3 @@ static inline int lock_wait_until(struct lock *l, pthread_cond_t *signal, clocki
     LOCK_CHECK(wait, l);
     return pthread_cond_clockwait(signal, &l->mutex, clock, until);
 }
-
-#endif

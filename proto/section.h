@@ -10,8 +10,7 @@
  *          that a state can do without is optional. section_use() holds the rules for all owners.
  * A check of the bytes belongs to the file that a row is kept in.
  */
-#ifndef RECOND_PROTO_SECTION_H
-#define RECOND_PROTO_SECTION_H
+#pragma once
 
 #include "proto/err.h"
 
@@ -42,7 +41,6 @@ size_t section_bytes(size_t len);
 
 /*
  * section_open / section_close - a section at the end of a row, its body filled in between
- *
  * In/out:  *at, where the row ends; it is a multiple of 16
  * Returns: the body, section_bytes(cap) fit the row; NULL: they do not
  */
@@ -59,10 +57,7 @@ int section_find(struct section *s, const uint8_t *row, size_t len, uint32_t tag
 
 /*
  * section_use - may this build use a section of which it reads versions 1 ... reads?
- *
  * Returns: 1; 0: it is optional and passed over; ERR_UNSUPPORTED: the state is not damaged, but
  *          another build's
  */
 MUST_CHECK int section_use(const struct section *s, unsigned reads, struct err *err);
-
-#endif

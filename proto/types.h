@@ -7,8 +7,7 @@
  *
  * nvcc reads this header: plain C that is also C++, nothing else.
  */
-#ifndef RECOND_PROTO_TYPES_H
-#define RECOND_PROTO_TYPES_H
+#pragma once
 
 #include <math.h>
 #include <stddef.h>
@@ -110,5 +109,3 @@ GPU_HD static inline struct intrinsics intrinsics_scale(struct intrinsics K, int
     S.cy = (K.cy + 0.5f) * sy - 0.5f;
     return S;
 }
-
-#endif

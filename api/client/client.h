@@ -8,8 +8,7 @@
  * ack, and with `reconnect_s` it connects again by itself; where a patch does not fit, without the
  * mirror.
  */
-#ifndef RECOND_API_CLIENT_H
-#define RECOND_API_CLIENT_H
+#pragma once
 
 #include "proto/cloud/cloud.h"
 #include "proto/wire/control.h"
@@ -51,7 +50,6 @@ void client_close(struct client **c);
 
 /*
  * client_request - any REST call
- *
  * In:      path from the root ("/v1/sessions"); json body or NULL
  * Out:     *body (NUL-terminated, free()), *body_len and *status; each may be NULL. Set on errors
  *          that the server answered, too
@@ -77,7 +75,6 @@ MUST_CHECK int client_peek(struct client *c, const char *path, char *buf, size_t
 
 /*
  * client_depth - the depth map of the frame that a session used last (sessions with preview)
- *
  * Out:     *depth [*h][*w] metres, 0 = none, free() it; *seq of its frame
  * Returns: as client_request(); ERR_INPUT: the answer is no such map; ERR_MEMORY
  */
@@ -97,8 +94,6 @@ MUST_CHECK int client_session_create(struct client *c, const char *options_json,
 /* Opens an existing session, without tokens. */
 MUST_CHECK int client_session_find(struct client *c, const char *id, struct client_session *s,
                                    struct err *err);
-
-/* ------------------------------------------------------------------------------------ streams */
 
 #define CLIENT_WINDOW_MAX 64 /* bound of frames in flight, whatever the server grants */
 
@@ -186,7 +181,6 @@ int client_stream_unanswered(const struct client_stream *s); /* number of kept f
 void client_stream_pace(const struct client_stream *s, float *rate, int *jpeg);
 /*
  * client_stream_send - queue one frame
- *
  * In:      fields of f, its picture and its parts, copied; T_wc with OpenCV camera axes (converted
  *          if need be)
  * Returns: 0; ERR_BUSY: window is used up; ERR_LIMIT: larger than the server takes; ERR_INPUT: seq
@@ -195,7 +189,6 @@ void client_stream_pace(const struct client_stream *s, float *rate, int *jpeg);
 MUST_CHECK int client_stream_send(struct client_stream *s, const struct frame *f, struct err *err);
 /*
  * client_stream_camera - declare a camera, or another one by the same id, before frames name it
- *
  * In:      T_rc with OpenCV camera axes
  * Returns: 0; ERR_LIMIT: CAMERAS_MAX are declared; ERR_STATE: a viewer
  */
@@ -220,5 +213,3 @@ const struct cloud *client_stream_cloud(const struct client_stream *s);
 const struct control_ready *client_stream_ready(const struct client_stream *s);
 const struct control_bye *client_stream_bye(const struct client_stream *s);
 void client_stream_get_stats(const struct client_stream *s, struct client_stream_stats *stats);
-
-#endif

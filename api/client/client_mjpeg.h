@@ -7,8 +7,7 @@
  * larger than the bound, are counted and skipped up to the next start of a picture. The content of
  * the pictures is not looked at.
  */
-#ifndef RECOND_API_CLIENT_MJPEG_H
-#define RECOND_API_CLIENT_MJPEG_H
+#pragma once
 
 #include "proto/err.h"
 
@@ -23,7 +22,6 @@ void client_mjpeg_free(struct client_mjpeg **m);
 
 /*
  * client_mjpeg_next - the next picture
- *
  * In:      timeout_ms to wait for bytes; 0 = take what is there
  * Out:     *data [*len], borrowed until the next call
  * Returns: 0; ERR_BUSY: no whole picture yet; ERR_END: the stream is over; ERR_IO
@@ -33,5 +31,3 @@ MUST_CHECK int client_mjpeg_next(struct client_mjpeg *m, int timeout_ms, const u
 
 /* Pictures that were left out: cut off by the end, too large, or damaged between their markers. */
 uint64_t client_mjpeg_broken(const struct client_mjpeg *m);
-
-#endif

@@ -4,8 +4,7 @@
  * All up to a `sync`; then, where the server's blocks come in order, up to a block on the way to
  * the next one (docs/PROTOCOL.md, "Resume").
  */
-#ifndef RECOND_CLIENT_REACH_H
-#define RECOND_CLIENT_REACH_H
+#pragma once
 
 #include "proto/wire/control.h"
 
@@ -25,5 +24,3 @@ bool client_reach_revision(struct client_reach *r, uint64_t revision);
 
 /* The mirror is empty, and perhaps of another epoch. */
 void client_reach_clear(struct client_reach *r, bool other_epoch);
-
-#endif

@@ -6,8 +6,7 @@
  * asked earlier.
  * Threads: none inside; zero is a policy that never tries again.
  */
-#ifndef RECOND_API_CLIENT_RETRY_H
-#define RECOND_API_CLIENT_RETRY_H
+#pragma once
 
 #include <stdint.h>
 
@@ -36,5 +35,3 @@ int client_retry_wait_ms(struct client_retry *r, uint32_t asked_ms, uint64_t now
 int client_retry_code(int status);
 /* Milliseconds of a monotonic clock. */
 uint64_t client_retry_now_ms(void);
-
-#endif

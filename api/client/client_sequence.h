@@ -1,22 +1,12 @@
 /*
  * client_sequence.h - read a folder of pictures in the layout of docs/TESTING.md
  *
- *     sequence.json     width height fx fy cx cy fps depth_unit_m up (each optional); model and
- *                       distortion of cameras that are not pinhole (docs/TESTING.md)
- *     frames/NNNNNN.jpg consecutive pictures: JPEG, or PNG where there is no JPEG, of any names, in
- *                       frames/, in images/ or in the folder itself, by the numbers in their names;
- *                       that of a frame stands at the beginning of its name, or is the last one
- *     depth/NNNNNN.png  true depth, 16-bit, times depth_unit_m = metres, 0 = none (optional)
- *     second/NAME       the picture that the other camera of a pair took, under the same name; its
- *                       place is `second` of sequence.json, tx ty tz qx qy qz qw from it to the
- *                       first camera, its size and its model are the first's (optional)
- *     poses.txt         frame tx ty tz qx qy qz qw, camera-to-world (optional)
+ * Frames are numbered by the first number of a picture's name, else by the last one.
  *
  * Frames:  OpenCV camera axes (x right, y down, z forward); the quaternion is normalised
  * Units:   metres, pixels
  */
-#ifndef RECOND_API_CLIENT_SEQUENCE_H
-#define RECOND_API_CLIENT_SEQUENCE_H
+#pragma once
 
 #include "proto/wire/frame.h"
 
@@ -36,7 +26,6 @@ struct client_sequence_info {
 
 /*
  * client_sequence_open - look through a folder
- *
  * In:      poses: NULL = poses.txt of the folder if it is there, "none" = do without, else a file
  * Returns: 0; ERR_NOT_FOUND: no such folder, no frames; ERR_INPUT: where = file:line; ERR_MEMORY
  */
@@ -50,7 +39,6 @@ void client_sequence_set_quality(struct client_sequence *s, int quality);
 
 /*
  * client_sequence_read - one frame
- *
  * Out:     f: payload (borrowed until the next call), payload_len, T_wc and FRAME_HAS_POSE if the
  *          frame has one; all other fields are left alone
  */
@@ -67,7 +55,6 @@ void client_sequence_name(const struct client_sequence *s, int i, char name[81])
 
 /*
  * client_sequence_depth - the true depth of one frame
- *
  * Out:     *depth [*h][*w] metres, 0 = none, free() it; NULL on an error
  * Returns: 0; ERR_NOT_FOUND: the frame has none; ERR_INPUT: no depth map, or sequence.json does not
  *          say depth_unit_m; ERR_LIMIT; ERR_MEMORY; where = the file
@@ -84,5 +71,3 @@ const char *client_sequence_up(const struct client_sequence *s);
  * Returns: 0; ERR_INPUT: not seven finite numbers, or a quaternion of length 0
  */
 MUST_CHECK int client_sequence_pose(struct rigid *T, const char *text, struct err *err);
-
-#endif

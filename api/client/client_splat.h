@@ -14,8 +14,7 @@
  * Frames:  camera axes OpenCV (x right, y down, z forward)
  * Units:   metres, pixels, radians
  */
-#ifndef RECOND_API_CLIENT_SPLAT_H
-#define RECOND_API_CLIENT_SPLAT_H
+#pragma once
 
 #include "proto/err.h"
 #include "proto/types.h"
@@ -53,7 +52,6 @@ struct client_splat_orbit {
 
 /*
  * client_splat_frame - choose middle and distance so that the cloud fills the picture
- *
  * In/out:  o
  * In:      n_yaws = 1: the picture at yaws[0] is filled. More: the middle stays where it is, and
  *          the cloud fits the picture at all of them
@@ -63,7 +61,6 @@ void client_splat_frame(struct client_splat_orbit *o, const struct client_splat_
 
 /*
  * client_splat_crop - leave out what lies far off: sky, what is seen through a window
- *
  * In/out:  xyz [n][3], rgb [n][3]: what is finite and lies from the median point at most three
  *          times as far as half of the points do is kept, in its order
  * Returns: how many are kept
@@ -84,7 +81,6 @@ float client_splat_side(const struct client_splat_orbit *o, const struct client_
 
 /*
  * client_splat_discs - diameters that close the gaps between neighbours
- *
  * Out:     disc_m [n]: from the distance of the fourth neighbour, at most three times the median
  * Returns: 0; ERR_MEMORY
  * Cost:    O(n log n)
@@ -98,7 +94,6 @@ float client_splat_depth(const struct client_splat_view *view,
 
 /*
  * client_splat_draw - the picture
- *
  * Out:     picture [h][w][3]
  * Returns: 0; ERR_INPUT: size out of 1...CLIENT_SPLAT_SIDE_MAX; ERR_MEMORY
  */
@@ -109,5 +104,3 @@ MUST_CHECK int client_splat_draw(uint8_t *picture, const struct client_splat_vie
  * in metres. */
 void client_splat_depth_colours(uint8_t *rgb, const uint16_t *depth_mm, size_t n, float near_m,
                                 float far_m);
-
-#endif

@@ -13,8 +13,7 @@
  *          or still kept.
  * Threads: none inside.
  */
-#ifndef RECOND_API_CLIENT_TALK_H
-#define RECOND_API_CLIENT_TALK_H
+#pragma once
 
 #include "api/client/client.h"
 
@@ -52,7 +51,6 @@ bool client_talk_has_more(const struct client_talk *t);
 /*
  * client_talk_ended - why the connection is over, where rc is how the socket ended (ERR_IO, ERR_END
  * ...)
- *
  * Out:     err is replaced where the server gave a reason
  * Returns: the code of that reason: ERR_END after `bye`; an `error` before `ready` by its status
  */
@@ -87,5 +85,3 @@ uint32_t client_talk_retry_ms(const struct client_talk *t);
 /* Tells whether the cloud has changed since the last call. */
 bool client_talk_cloud_changed(struct client_talk *t);
 struct client_stream_stats *client_talk_stats(struct client_talk *t);
-
-#endif

@@ -9,8 +9,7 @@
  * for ten times that. Silence alone does not count, because on a slow connection a ping waits
  * behind everything that was sent before it.
  */
-#ifndef RECOND_API_CLIENT_WS_H
-#define RECOND_API_CLIENT_WS_H
+#pragma once
 
 #include "proto/err.h"
 
@@ -43,7 +42,6 @@ void client_ws_close(struct client_ws **w);
 
 /*
  * client_ws_run - let the connection work until something happened, at most timeout_ms
- *
  * Returns: 0; ERR_END: the peer closed it (its reason in err); ERR_DENIED, ERR_NOT_FOUND, ERR_BUSY,
  *          ERR_INPUT: the upgrade was answered with 401/403, 404/410, 429/503, another status;
  *          ERR_IO: no connection, or it broke; else what on_message or on_writable returned
@@ -64,5 +62,3 @@ MUST_CHECK int client_ws_write(struct client_ws *w, const uint8_t *msg, size_t l
 /* Stops and starts the connection: while it is paused, client_ws_run() only waits. Flow control of
  * libwebsockets is not used, because bytes that it has buffered would wait for other traffic. */
 void client_ws_pause(struct client_ws *w, bool paused);
-
-#endif

@@ -4,8 +4,7 @@
  * Output:  stdout carries the result: text for people on a terminal, else JSON Lines (--json and
  *          --text choose). stderr carries progress and errors.
  */
-#ifndef RECOND_API_RECONCTL_H
-#define RECOND_API_RECONCTL_H
+#pragma once
 
 #include "api/ctl/reconctl_show.h"
 #include "api/ctl/reconctl_stop.h"
@@ -55,5 +54,3 @@ void reconctl_print_json(const char *type, const char *body);
 void reconctl_print_file(const struct reconctl_common *common, const char *type, const char *file);
 /* Tells whether the name of a file stands for standard output. */
 bool reconctl_is_output(const char *file);
-
-#endif

@@ -6,8 +6,7 @@
  * docs/reconctl.1 against the program. Every command's options are a struct whose first member is
  * struct reconctl_common.
  */
-#ifndef RECOND_API_RECONCTL_ARGS_H
-#define RECOND_API_RECONCTL_ARGS_H
+#pragma once
 
 #include "api/ctl/reconctl.h"
 #include "api/session_options.h"
@@ -71,7 +70,6 @@ extern const struct reconctl_command reconctl_push_command, reconctl_pull_comman
 
 /*
  * reconctl_args_parse - options and operands of one command
- *
  * In:      argv[0] is the command's own name
  * Out:     arguments [command->size], zeroed by the caller or set to defaults
  * Returns: 0; ERR_INPUT with a sentence for the user; ERR_FILE: a file to be written cannot be
@@ -88,5 +86,3 @@ bool reconctl_option_at(const struct reconctl_command *c, int i, struct reconctl
 /* Counts the letters that must be changed, inserted, deleted or swapped with the next to make b of
  * a. */
 int reconctl_args_distance(const char *a, const char *b);
-
-#endif

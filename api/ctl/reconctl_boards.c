@@ -24,8 +24,6 @@ struct boards_work { /* State while pictures are searched. */
     double square_m;
 };
 
-/* ------------------------------------------------------------------------- names */
-
 static int is_picture(const struct dirent *entry)
 {
     return client_picture_is(entry->d_name, false) || client_picture_is(entry->d_name, true);
@@ -65,8 +63,6 @@ static int names_list(struct reconctl_boards *b, const char *folder, struct err 
     free(entries);
     return rc;
 }
-
-/* ------------------------------------------------------------------------- pictures */
 
 /* Reads the size of a picture, which all pictures of the camera must have. */
 static int boards_measure(struct boards_work *w, const char *path, int camera, struct err *err)

@@ -1,8 +1,5 @@
-/*
- * reconctl_boards.h - corners of a chessboard in the pictures of a folder, or of two
- */
-#ifndef RECOND_API_RECONCTL_BOARDS_H
-#define RECOND_API_RECONCTL_BOARDS_H
+/* reconctl_boards.h - corners of a chessboard in the pictures of a folder, or of two */
+#pragma once
 
 #include "proto/geom/calibrate.h"
 
@@ -31,5 +28,3 @@ struct reconctl_boards {
 MUST_CHECK int reconctl_boards_find(struct reconctl_boards *b, const char *folder,
                                     const char *second, int grid, double square_m, struct err *err);
 void reconctl_boards_free(struct reconctl_boards *b);
-
-#endif

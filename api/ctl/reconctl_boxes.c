@@ -50,8 +50,8 @@ static bool find_place(struct rigid *T_ws, const struct json *submaps, int64_t s
     return false;
 }
 
-static int box_read(struct reconctl_boxes *to, const struct json *one,
-                      const struct json *submaps, struct err *err)
+static int box_read(struct reconctl_boxes *to, const struct json *one, const struct json *submaps,
+                    struct err *err)
 {
     struct reconctl_box *t = &to->at[to->n];
     char name[RECONCTL_SHOWN], class_name[RECONCTL_SHOWN];
@@ -75,8 +75,8 @@ static int box_read(struct reconctl_boxes *to, const struct json *one,
     return 0;
 }
 
-static int boxes_read(struct reconctl_boxes *to, const struct json *doc,
-                       const struct json *submaps, struct err *err)
+static int boxes_read(struct reconctl_boxes *to, const struct json *doc, const struct json *submaps,
+                      struct err *err)
 {
     const struct json *list = json_member(doc, "objects"), *one;
     int rc = 0;
@@ -133,7 +133,7 @@ static int load_session(struct reconctl_boxes *to, const char *session,
 }
 
 int reconctl_boxes_load(struct reconctl_boxes *boxes, const char *from,
-                         const struct reconctl_common *common, struct err *err)
+                        const struct reconctl_common *common, struct err *err)
 {
     FILE *f = fopen(from, "re");
 
@@ -143,8 +143,6 @@ int reconctl_boxes_load(struct reconctl_boxes *boxes, const char *from,
     fclose(f);
     return load_file(boxes, from, err);
 }
-
-/* ------------------------------------------------------------------------- the picture */
 
 struct place {
     float u, v, z;
@@ -249,7 +247,7 @@ static void draw_name(uint8_t *rgb, const struct client_splat_view *view,
 }
 
 int reconctl_boxes_draw(uint8_t *rgb, const struct client_splat_view *view,
-                         const struct reconctl_boxes *boxes, struct err *err)
+                        const struct reconctl_boxes *boxes, struct err *err)
 {
     size_t pixels = (size_t)view->w * (size_t)view->h;
     float *share = calloc(pixels, sizeof *share);

@@ -1,8 +1,5 @@
-/*
- * reconctl_boxes.h - tracked objects in a picture: their boxes and names, as the page shows them
- */
-#ifndef RECOND_API_RECONCTL_BOXES_H
-#define RECOND_API_RECONCTL_BOXES_H
+/* reconctl_boxes.h - tracked objects in a picture: their boxes and names, as the page shows them */
+#pragma once
 
 #include "api/client/client_splat.h"
 #include "api/ctl/reconctl_link.h"
@@ -22,14 +19,13 @@ struct reconctl_boxes {
 
 /*
  * reconctl_boxes_load - the boxes of present objects
- *
  * In:      from: a file of what GET /v1/sessions/{id}/objects answers; else a session (as
  *          reconctl_find_session() finds it). Of a file those of submaps other than 0 are left out,
  *          of a session those of submaps without a place; lost ones always
  * Returns: 0; ERR_INPUT: no such document; as client_request()
  */
 MUST_CHECK int reconctl_boxes_load(struct reconctl_boxes *boxes, const char *from,
-                                    const struct reconctl_common *common, struct err *err);
+                                   const struct reconctl_common *common, struct err *err);
 
 /*
  * reconctl_boxes_draw - their boxes over a picture
@@ -40,6 +36,4 @@ MUST_CHECK int reconctl_boxes_load(struct reconctl_boxes *boxes, const char *fro
  * Returns: 0; ERR_MEMORY
  */
 MUST_CHECK int reconctl_boxes_draw(uint8_t *rgb, const struct client_splat_view *view,
-                                    const struct reconctl_boxes *boxes, struct err *err);
-
-#endif
+                                   const struct reconctl_boxes *boxes, struct err *err);

@@ -4,8 +4,7 @@
  * Pictures that are black, or equal the one before to the last bit, give a cloud that is nothing,
  * and no frame of them is refused. A run of them is worth a remark.
  */
-#ifndef RECOND_API_RECONCTL_CHECK_H
-#define RECOND_API_RECONCTL_CHECK_H
+#pragma once
 
 #include "proto/wire/frame.h"
 
@@ -25,5 +24,3 @@ void reconctl_check_picture(struct reconctl_check *l, const struct frame *f);
 /* Tells whether a run is worth a remark: it has ten pictures, or all there are. */
 bool reconctl_check_tells(const struct reconctl_check *l, const struct reconctl_check_run *run);
 void reconctl_check_end(struct reconctl_check *l);
-
-#endif

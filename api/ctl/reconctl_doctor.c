@@ -48,8 +48,6 @@ static void report_say(struct report *r, enum verdict v, int code, const char *w
     reconctl_print(&w);
 }
 
-/* ------------------------------------------------------------------------- this host */
-
 static void check_machine(struct report *r, const struct reconctl_common *common)
 {
     const char *env = getenv("RECOND_TOKEN_FILE");
@@ -81,8 +79,6 @@ static void check_machine(struct report *r, const struct reconctl_common *common
     else
         report_say(r, GOOD, 0, "token", "%s", file);
 }
-
-/* ------------------------------------------------------------------------------------ server */
 
 /* Makes a session, reads the server's clock from it and deletes it. */
 static void check_session(struct report *r, struct client *client,

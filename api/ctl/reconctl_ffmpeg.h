@@ -1,8 +1,5 @@
-/*
- * reconctl_ffmpeg.h - videos as JPEG pictures, through ffmpeg
- */
-#ifndef RECOND_API_RECONCTL_FFMPEG_H
-#define RECOND_API_RECONCTL_FFMPEG_H
+/* reconctl_ffmpeg.h - videos as JPEG pictures, through ffmpeg */
+#pragma once
 
 #include "proto/err.h"
 
@@ -17,7 +14,6 @@ struct reconctl_ffmpeg {
 
 /*
  * reconctl_ffmpeg_start - read a video
- *
  * In:      path: "-" = standard input; fps: resample it, 0 = as it is; loop: for ever
  * Returns: 0; ERR_UNSUPPORTED: no ffmpeg; ERR_INPUT
  */
@@ -31,10 +27,7 @@ void reconctl_ffmpeg_said(const struct reconctl_ffmpeg *f, const char *path, cha
 
 /*
  * reconctl_ffmpeg_probe - what ffprobe tells of a video file
- *
  * Out:     fps, 0 = not told
  * Returns: 0; ERR_INPUT: it is a text, of which ffmpeg would make a film
  */
 MUST_CHECK int reconctl_ffmpeg_probe(double *fps, const char *path, struct err *err);
-
-#endif

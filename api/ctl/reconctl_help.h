@@ -1,8 +1,5 @@
-/*
- * reconctl_help.h - commands by their names, and what `reconctl help` says of them
- */
-#ifndef RECOND_API_RECONCTL_HELP_H
-#define RECOND_API_RECONCTL_HELP_H
+/* reconctl_help.h - commands by their names, and what `reconctl help` says of them */
+#pragma once
 
 #include "api/ctl/reconctl_args.h"
 
@@ -19,5 +16,3 @@ const char *reconctl_help_summary(int i);
 int reconctl_help(int n, char **word);
 /* Says that the words name no command, and which commands are similar. Returns RECONCTL_USAGE. */
 int reconctl_help_unknown(int n, char **word);
-
-#endif

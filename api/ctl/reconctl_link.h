@@ -1,8 +1,5 @@
-/*
- * reconctl_link.h - REST connections of commands
- */
-#ifndef RECOND_API_RECONCTL_LINK_H
-#define RECOND_API_RECONCTL_LINK_H
+/* reconctl_link.h - REST connections of commands */
+#pragma once
 
 #include "api/client/client.h"
 #include "api/ctl/reconctl.h"
@@ -17,7 +14,6 @@ struct reconctl_link {
 
 /*
  * reconctl_link_open - REST connection as --url, --token-file and the environment say
- *
  * In:      may_start: where no URL is given and nothing answers at the default one, start a recond
  *          that stands beside this program or in PATH, on free ports, and say so on stderr
  */
@@ -35,11 +31,8 @@ MUST_CHECK int reconctl_get(struct client *client, const char *path, struct json
                             struct err *err);
 /*
  * reconctl_find_session - the session that a user means
- *
  * In:      text: an id, the beginning of one that no other has, or a name that no other has
  * Returns: 0; ERR_NOT_FOUND; ERR_INPUT: several; as client_request(), asked for all but a whole id
  */
 MUST_CHECK int reconctl_find_session(char id[CONTROL_ID_CAP], struct client *client,
                                      const char *text, struct err *err);
-
-#endif

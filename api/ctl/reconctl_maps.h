@@ -6,8 +6,7 @@
  *     sequence.json  width height fx fy cx cy of the maps; depth_unit_m where a value times it is
  *                    metres, else depth_unit "inverse" and inverse_unit: metres = that / value
  */
-#ifndef RECOND_API_RECONCTL_MAPS_H
-#define RECOND_API_RECONCTL_MAPS_H
+#pragma once
 
 #include "proto/err.h"
 
@@ -20,7 +19,6 @@ struct reconctl_maps;
 MUST_CHECK int reconctl_maps_check(const char *folder, struct err *err);
 /*
  * reconctl_maps_take - a message of the stream
- *
  * In/out:  *m, NULL before the first one
  * In:      folder, NULL: the map is checked and not written; another kind of message is passed over
  * Returns: 0; ERR_INPUT, ERR_LIMIT: a map that is none; ERR_FILE; ERR_MEMORY
@@ -30,5 +28,3 @@ MUST_CHECK int reconctl_maps_take(struct reconctl_maps **m, const char *folder, 
 /* Writes sequence.json; called once. Returns 0; ERR_STATE: no map came; ERR_FILE */
 MUST_CHECK int reconctl_maps_end(struct reconctl_maps *m, const char *folder, struct err *err);
 void reconctl_maps_free(struct reconctl_maps **m);
-
-#endif

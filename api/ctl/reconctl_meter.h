@@ -3,8 +3,7 @@
  *
  * One meter counts for all sessions of a push; its functions may be called from their threads.
  */
-#ifndef RECOND_API_RECONCTL_METER_H
-#define RECOND_API_RECONCTL_METER_H
+#pragma once
 
 #include "api/ctl/reconctl_progress.h"
 #include "proto/wire/control.h"
@@ -38,5 +37,3 @@ void reconctl_meter_get(struct reconctl_meter *m, struct reconctl_meter_view *vi
 void reconctl_meter_show(struct reconctl_progress *p, const struct reconctl_meter_view *v,
                          uint64_t total, const char *noun, uint64_t items, double bytes_each,
                          const char *note);
-
-#endif

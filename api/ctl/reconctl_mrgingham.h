@@ -4,14 +4,12 @@
  * It finds boards that mirrors and fisheyes bend, which most finders do not, and brings a C++
  * library with it; as a program it stays out of the build, and is missed by this command alone.
  */
-#ifndef RECOND_API_RECONCTL_MRGINGHAM_H
-#define RECOND_API_RECONCTL_MRGINGHAM_H
+#pragma once
 
 #include "proto/err.h"
 
 /*
  * reconctl_mrgingham_find - the inner corners of a board
- *
  * In:      path of a JPEG or PNG; grid: corners along a side
  * Out:     at [grid * grid][2]: pixels, centres at integers, row by row of the board from one of
  *          its corners on
@@ -20,5 +18,3 @@
  */
 MUST_CHECK int reconctl_mrgingham_find(double (*at)[2], int grid, const char *path,
                                        struct err *err);
-
-#endif

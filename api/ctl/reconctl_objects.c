@@ -412,7 +412,7 @@ static int run_list(void *arguments)
     return call(arguments, "GET", "/v1/objects", NULL, "objects", print_objects);
 }
 
-/* Writes a name as part of a path; other names cannot exist. */
+/* Tells whether a text can name an object. No other text may enter a path. */
 static bool is_name(const char *text)
 {
     size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.");

@@ -5,8 +5,7 @@
  * terminal, with a bar where there is room. Elsewhere, and on a terminal that cannot move its
  * cursor (TERM=dumb), it is a line every five seconds. What takes less than a second says nothing.
  */
-#ifndef RECOND_API_RECONCTL_PROGRESS_H
-#define RECOND_API_RECONCTL_PROGRESS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -38,5 +37,3 @@ void reconctl_progress_end(struct reconctl_progress *p, bool stays);
 /* Does all of this for work whose name and share are known; most calls return without showing
  * anything. */
 void reconctl_progress_step(struct reconctl_progress *p, const char *what, double done);
-
-#endif

@@ -6,8 +6,7 @@
  * `sync`, in GET of the closed session, and in the header of the exported PLY. Lost connections are
  * made again (client.h); the source waits meanwhile.
  */
-#ifndef RECOND_API_RECONCTL_PUSH_H
-#define RECOND_API_RECONCTL_PUSH_H
+#pragma once
 
 #include "api/ctl/reconctl_args.h"
 #include "api/ctl/reconctl_check.h"
@@ -70,8 +69,8 @@ struct reconctl_push_job {
     struct reconctl_source_info info;
     struct client_session session;
     struct reconctl_sheet *sheet;
-    struct reconctl_check pictures;  /* of job 0 */
-    struct reconctl_maps *maps; /* depth maps that came */
+    struct reconctl_check pictures; /* of job 0 */
+    struct reconctl_maps *maps;     /* depth maps that came */
     double sent_s[RECONCTL_PUSH_SENT_MAX];
     uint64_t n_sent, n_answered, first_seq; /* time of the source's first frame */
     bool ended, hash_equal, closed;
@@ -142,8 +141,6 @@ void reconctl_push_view(const struct reconctl_push_watch *watch, uint64_t *point
 void reconctl_push_report(const struct reconctl_push_watch *watch,
                           const struct reconctl_meter_view *v, int code, const struct err *why);
 
-/* ------------------------------------------------------------------------- contact sheet */
-
 /* A PNG with rows of input | depth | cloud, each row of one moment. */
 struct reconctl_sheet;
 MUST_CHECK int reconctl_sheet_new(struct reconctl_sheet **s, int rows, struct err *err);
@@ -158,5 +155,3 @@ MUST_CHECK int reconctl_sheet_add(struct reconctl_sheet *s, struct client *clien
  * first row's camera. */
 MUST_CHECK int reconctl_sheet_write(struct reconctl_sheet *s, const char *path, const char *up,
                                     struct err *err);
-
-#endif

@@ -133,8 +133,6 @@ int reconctl_push_verify(struct reconctl_push_job *j)
     return rc;
 }
 
-/* ------------------------------------------------------------------------------------ results */
-
 static int write_outputs(struct reconctl_push_job *j, struct err *err)
 {
     const struct reconctl_push_options *o = j->options;
@@ -179,8 +177,6 @@ void reconctl_push_deliver(struct reconctl_push_job *j, int rc)
                 (unsigned long long)j->export_hash);
     }
 }
-
-/* ------------------------------------------------------------------------------------ session */
 
 /* Returns whether the server said that the session no longer exists. */
 static bool gone(struct reconctl_push_job *j, const char *path)

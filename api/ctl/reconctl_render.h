@@ -1,15 +1,11 @@
-/*
- * reconctl_render.h - what the files of `reconctl render` share
- */
-#ifndef RECOND_API_RECONCTL_RENDER_H
-#define RECOND_API_RECONCTL_RENDER_H
+/* reconctl_render.h - what the files of `reconctl render` share */
+#pragma once
 
 #include "api/client/client_splat.h"
 #include "api/ctl/reconctl_args.h"
 
 /*
  * reconctl_render_orient - how the camera is turned before yaw and pitch
- *
  * In:      asked: --up or NULL; said: the axis that the file names, or ""; path: TUM file or NULL.
  *          Up is what was asked, else what the file says, else the mean of the path's cameras, else
  *          y. The camera looks where the path's cameras looked on average
@@ -25,7 +21,6 @@ MUST_CHECK int reconctl_render_level(float R_wc[9], const char *up, const struct
 
 /*
  * reconctl_slice_draw - what lies at one height, seen from above without perspective
- *
  * In:      R_wc, of reconctl_render_orient(): where the camera looks is above. Heights count along
  *          up from the world's origin. Each point is a square as wide as the slice is thick; the
  *          picture has room for the whole cloud, so slices of one cloud have one scale
@@ -48,5 +43,3 @@ MUST_CHECK int reconctl_film_open(struct reconctl_film **film, const char *path,
 MUST_CHECK int reconctl_film_add(struct reconctl_film *film, const uint8_t *rgb, struct err *err);
 /* Waits until the file is whole. A film that ffmpeg did not finish is removed. */
 MUST_CHECK int reconctl_film_close(struct reconctl_film **film, struct err *err);
-
-#endif

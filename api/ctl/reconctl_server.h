@@ -1,8 +1,5 @@
-/*
- * reconctl_server.h - a recond that runs for one command
- */
-#ifndef RECOND_API_RECONCTL_SERVER_H
-#define RECOND_API_RECONCTL_SERVER_H
+/* reconctl_server.h - a recond that runs for one command */
+#pragma once
 
 #include "proto/err.h"
 
@@ -25,5 +22,3 @@ void reconctl_server_abandon(void);
 bool reconctl_server_find(char *path, size_t cap);
 /* Tells whether a program is in PATH; path [cap] is its file. */
 bool reconctl_server_in_path(const char *name, char *path, size_t cap);
-
-#endif

@@ -2,8 +2,7 @@
  * reconctl_sheet.h - what a contact sheet has collected: of each row a picture, its depth map and
  * the cloud at that moment
  */
-#ifndef RECOND_API_RECONCTL_SHEET_H
-#define RECOND_API_RECONCTL_SHEET_H
+#pragma once
 
 #include "api/ctl/reconctl_push.h"
 
@@ -24,5 +23,3 @@ struct reconctl_sheet {
     struct rigid T_wc;   /* pose of the first row's frame */
     struct reconctl_sheet_row row[RECONCTL_SHEET_ROWS_MAX];
 };
-
-#endif

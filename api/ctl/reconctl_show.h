@@ -1,8 +1,5 @@
-/*
- * reconctl_show.h - text on a terminal: what is safe to show, and what fits
- */
-#ifndef RECOND_API_RECONCTL_SHOW_H
-#define RECOND_API_RECONCTL_SHOW_H
+/* reconctl_show.h - text on a terminal: what is safe to show, and what fits */
+#pragma once
 
 #include "proto/json.h"
 
@@ -32,5 +29,3 @@ void reconctl_put_row(struct reconctl_screen *screen, const char *fmt, ...) ERR_
 void reconctl_put_text(int indent, const char *fmt, ...) ERR_PRINTF(2, 3);
 /* Number of characters of an id in a row; on a narrow terminal only the beginning is shown. */
 int reconctl_id_width(const struct reconctl_screen *screen);
-
-#endif

@@ -1,8 +1,5 @@
-/*
- * reconctl_source.h - where push takes its pictures from: a folder, a video, standard input
- */
-#ifndef RECOND_API_RECONCTL_SOURCE_H
-#define RECOND_API_RECONCTL_SOURCE_H
+/* reconctl_source.h - where push takes its pictures from: a folder, a video, standard input */
+#pragma once
 
 #include "api/client/client.h"
 
@@ -53,7 +50,6 @@ void reconctl_source_set_quality(struct reconctl_source *s, int quality);
 
 /*
  * reconctl_source_next - the next frame, all fields filled
- *
  * Out:     f; its payload is borrowed until the next call
  * Returns: 0; ERR_BUSY: not there yet (video, stdin); ERR_END; ERR_IO; ERR_INPUT
  */
@@ -76,5 +72,3 @@ MUST_CHECK int reconctl_source_camera(struct intrinsics *K, const char *text, st
 uint64_t reconctl_source_broken(const struct reconctl_source *s);
 /* Last error message of ffmpeg, which reads videos; "" = none. */
 void reconctl_source_said(const struct reconctl_source *s, char *text, size_t cap);
-
-#endif

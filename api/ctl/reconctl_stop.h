@@ -1,8 +1,5 @@
-/*
- * reconctl_stop.h - Ctrl-C, and waiting that it ends
- */
-#ifndef RECOND_API_RECONCTL_STOP_H
-#define RECOND_API_RECONCTL_STOP_H
+/* reconctl_stop.h - Ctrl-C, and waiting that it ends */
+#pragma once
 
 #include <stdbool.h>
 
@@ -14,5 +11,3 @@ int reconctl_stopped(void);
 double reconctl_now_s(void); /* monotonic */
 /* Sleeps in short pieces, until reconctl_stopped(). */
 void reconctl_sleep_ms(int ms);
-
-#endif

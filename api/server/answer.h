@@ -6,8 +6,7 @@
  * thread, but for answers that take long: then the request waits, its connection is suspended, and
  * nothing of it is touched until a thread of the pool (struct later_kind) has left the answer.
  */
-#ifndef RECOND_API_ANSWER_H
-#define RECOND_API_ANSWER_H
+#pragma once
 
 #include "api/server/auth.h"
 #include "api/server/problem.h"
@@ -102,5 +101,3 @@ void answer_hold(struct http_request *r, void *connection);
 /* A waiting request has its answer. The request may be gone afterwards. */
 void answer_left(struct http_request *r);
 void answer_free(struct http_answer *a);
-
-#endif

@@ -19,8 +19,7 @@
  * exist.
  * Threads: all calls lock; any thread.
  */
-#ifndef RECOND_API_AUTH_H
-#define RECOND_API_AUTH_H
+#pragma once
 
 #include "api/api.h"
 #include "api/token.h"
@@ -96,7 +95,6 @@ MUST_CHECK int auth_may(const struct auth_who *who, enum auth_right right, const
 
 /*
  * auth_issue - a fresh token for one session
- *
  * In:      owner: name of the token that the session was made with; "" = it needs none
  * Out:     token, the only copy there ever is: the caller wipes it when it has been told;
  *          kept, what core_ops.tokens_keep and, after a restart, auth_adopt() take
@@ -110,5 +108,3 @@ bool auth_open_to_all(const struct auth *a);
 
 /* Finds the token in "Bearer xyz"; "" and 0 for any other scheme or form. */
 const char *auth_bearer(const char *header, size_t *len);
-
-#endif

@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ------------------------------------------------------------------------------- cloud */
-
 struct export_reader {
     const struct core_ops *ops;
     struct core_export *e;
@@ -76,8 +74,6 @@ void handle_cloud_export(struct http_request *r)
     answer_header(r, "Content-Disposition", "attachment; filename=\"%s.ply\"", r->id);
     answer_done(r, 200, "application/octet-stream", 0);
 }
-
-/* ------------------------------------------------------------------------------- trajectory */
 
 #define LINE_MAX_BYTES 256 /* with a comment before it */
 #define POSES_AT_ONCE 64
@@ -234,8 +230,6 @@ void handle_cloud_trajectory(struct http_request *r)
         .read = trajectory_read, .close = free, .ctx = t, .total = HTTP_UNKNOWN};
     answer_done(r, 200, "text/plain; charset=utf-8", 0);
 }
-
-/* ------------------------------------------------------------------------------- depth */
 
 void handle_cloud_depth(struct http_request *r)
 {

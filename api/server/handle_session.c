@@ -294,32 +294,29 @@ void handle_session_delete(struct http_request *r)
     answer_empty(r, 204);
 }
 
-void handle_session_close(struct http_request *r)
+static void session_change(struct http_request *r,
+                           int (*change)(struct core *c, const char *id, struct err *err))
 {
     struct session_info info = {0};
     struct err err = {0};
 
     if (request_body_empty(r))
         return;
-    if (r->config->ops->session_close(r->config->core, r->id, &err) ||
+    if (change(r->config->core, r->id, &err) ||
         r->config->ops->session_get(r->config->core, r->id, &info, &err))
         answer_problem_err(r, &err);
     else
         leave_session(r, 202, &info, NULL, NULL);
 }
 
+void handle_session_close(struct http_request *r)
+{
+    session_change(r, r->config->ops->session_close);
+}
+
 void handle_session_refine(struct http_request *r)
 {
-    struct session_info info = {0};
-    struct err err = {0};
-
-    if (request_body_empty(r))
-        return;
-    if (r->config->ops->session_refine(r->config->core, r->id, &err) ||
-        r->config->ops->session_get(r->config->core, r->id, &info, &err))
-        answer_problem_err(r, &err);
-    else
-        leave_session(r, 202, &info, NULL, NULL);
+    session_change(r, r->config->ops->session_refine);
 }
 
 void handle_session_kick(struct http_request *r)

@@ -3,8 +3,7 @@
  *
  * http.c alone knows libmicrohttpd; what requests and answers are is answer.h.
  */
-#ifndef RECOND_API_HTTP_H
-#define RECOND_API_HTTP_H
+#pragma once
 
 #include "api/server/auth.h"
 
@@ -28,5 +27,3 @@ struct http_counts {
     uint64_t connections, accepted, overstayed, beyond;
 };
 void http_counts(const struct http *h, struct http_counts *counts);
-
-#endif

@@ -1,6 +1,5 @@
 /* http_gate.h - refuse requests that the HTTP library lets through */
-#ifndef RECOND_API_HTTP_GATE_H
-#define RECOND_API_HTTP_GATE_H
+#pragma once
 
 #include "api/server/answer.h"
 
@@ -26,5 +25,3 @@ MUST_CHECK int http_gate_decide(struct http_request *r);
 /* Appends a piece of the body. Returns -1 if it is so far over the limit that the connection is
  * closed. */
 MUST_CHECK int http_gate_body(struct http_request *r, const char *data, size_t len);
-
-#endif

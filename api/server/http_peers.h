@@ -6,8 +6,7 @@
  * probe that sends its request at once is therefore always answered.
  * Threads: the edge's own; counters any.
  */
-#ifndef RECOND_API_HTTP_PEERS_H
-#define RECOND_API_HTTP_PEERS_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -40,5 +39,3 @@ void http_peers_allow(struct http_peer *p, int64_t now_ms, int64_t ms);
 void http_peers_remove(struct http_peers *t, struct http_peer *p);
 /* Shuts connections beyond their deadline; idle_too: also those that are not being answered. */
 void http_peers_sweep(struct http_peers *t, int64_t now_ms, bool idle_too);
-
-#endif

@@ -4,8 +4,7 @@
  * The library of REST never opens a socket itself. What the kernel says the socket is bound to is
  * compared with the configuration.
  */
-#ifndef RECOND_API_LISTEN_H
-#define RECOND_API_LISTEN_H
+#pragma once
 
 #include "proto/err.h"
 
@@ -16,7 +15,6 @@
 
 /*
  * listen_open - a non-blocking TCP listener
- *
  * In:      host: numeric IPv4 or IPv6 address; port: 0 = any; given_fd: a listening socket to check
  *          and use instead, -1 = none; loopback_only: why any other address is refused, NULL = it
  *          is not
@@ -60,5 +58,3 @@ struct listen_health {
 /* Leaves zeros if the system gives no values, or if bytes come too fast for values of one
  * moment. */
 struct listen_health listen_health(int fd);
-
-#endif

@@ -6,8 +6,7 @@
  * is the one that the request names. An attacker may point a name of his at 127.0.0.1, and then
  * origin and host agree; without tokens only loopback's names are served.
  */
-#ifndef RECOND_API_ORIGIN_H
-#define RECOND_API_ORIGIN_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -16,5 +15,3 @@
 bool origin_allowed(const char *const *listed, const char *origin, const char *host);
 /* Tells whether the host is localhost, [::1] or 127.x.x.x, with or without a port. */
 bool origin_is_loopback(const char *host);
-
-#endif

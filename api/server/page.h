@@ -6,8 +6,7 @@
  * A file's policy (Content-Security-Policy) lets it load from its own origin and connect to the
  * streams of this server alone.
  */
-#ifndef RECOND_API_PAGE_H
-#define RECOND_API_PAGE_H
+#pragma once
 
 #include "api/server/answer.h"
 
@@ -26,5 +25,3 @@ extern const int n_web_files;
 const struct web_file *page_file(const char *path);
 /* Tells whether an Accept-Encoding header allows gzip; NULL = absent, which does not. */
 bool page_takes_gzip(const char *accept_encoding);
-
-#endif

@@ -6,8 +6,7 @@
  * for or its place is needed.
  * Threads: pictures_ask() is the REST thread's
  */
-#ifndef RECOND_API_PICTURES_H
-#define RECOND_API_PICTURES_H
+#pragma once
 
 #include "api/server/answer.h"
 
@@ -24,5 +23,3 @@ void pictures_free(struct pictures **p);
 /* Answers with the newest depth map of the request's session in the requested form: numbers
  * (little-endian f32, metres) or PNG (millimetres). The request waits while that is made. */
 void pictures_ask(struct pictures *p, struct http_request *r);
-
-#endif

@@ -31,11 +31,6 @@ int problem_status(enum problem_kind kind)
     return kinds[kind].status;
 }
 
-const char *problem_title(enum problem_kind kind)
-{
-    return kinds[kind].title;
-}
-
 enum problem_kind problem_of(int err_code)
 {
     switch (err_code) {

@@ -4,8 +4,7 @@
  * `type` is urn:recond:problem:<name> with a name of the table in problem.c; names are never reused
  * for something else. The title and status belong to the name, detail and errors to the request.
  */
-#ifndef RECOND_API_PROBLEM_H
-#define RECOND_API_PROBLEM_H
+#pragma once
 
 #include "proto/json.h"
 
@@ -34,13 +33,11 @@ enum problem_kind {
 };
 
 int problem_status(enum problem_kind kind);
-const char *problem_title(enum problem_kind kind);
 /* The problem for an error of the core. */
 enum problem_kind problem_of(int err_code);
 
 /*
  * problem_write - the document
- *
  * In:      detail: a sentence or ""; issues: wrong fields of the body, or NULL; parameter: name of
  *          a wrong query parameter, or NULL (detail says what is wrong with it)
  * Out:     buf [cap >= PROBLEM_MAX]
@@ -48,5 +45,3 @@ enum problem_kind problem_of(int err_code);
  */
 size_t problem_write(char *buf, size_t cap, enum problem_kind kind, const char *detail,
                      const struct json_issues *issues, const char *parameter);
-
-#endif

@@ -1,6 +1,5 @@
 /* request_body.h - the body of a request as JSON */
-#ifndef RECOND_API_REQUEST_BODY_H
-#define RECOND_API_REQUEST_BODY_H
+#pragma once
 
 #include "api/server/answer.h"
 
@@ -9,5 +8,3 @@ MUST_CHECK int request_body_parse(struct http_request *r, struct json **doc);
 /* Checks that the body, if any, is an object without members. Returns 0, or -1 after leaving a
  * problem. */
 MUST_CHECK int request_body_empty(struct http_request *r);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * tests/unit/api_openapi.c holds this table and api/openapi.yaml against each other.
  */
-#ifndef RECOND_API_ROUTES_H
-#define RECOND_API_ROUTES_H
+#pragma once
 
 #include "api/server/answer.h"
 
@@ -47,5 +46,3 @@ routes_handler handle_session_create, handle_session_list, handle_session_get,
     handle_host_models, handle_host_devices, handle_ticket_make, handle_ticket_exchange,
     handle_page, handle_health_live, handle_health_ready, handle_health_metrics,
     handle_health_openapi;
-
-#endif

@@ -3,7 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-void stream_url_prefix(char url[STREAM_URL_CAP], const struct http_request *r)
+/* ws://host:port (or wss://) of all streams: the configured public address, else the host that the
+ * client used, else our own address. */
+static void stream_prefix(char url[STREAM_URL_CAP], const struct http_request *r)
 {
     const char *prefix = r->config->public_ws_url, *host = r->host;
     const char *scheme = r->config->tls ? "wss" : "ws";
@@ -27,7 +29,7 @@ void stream_url_write(struct json_writer *w, const struct http_request *r, const
 {
     char prefix[STREAM_URL_CAP], url[STREAM_URL_CAP + 64];
 
-    stream_url_prefix(prefix, r);
+    stream_prefix(prefix, r);
     snprintf(url, sizeof url, "%s/v1/sessions/%s/stream", prefix, id);
     json_put_text(w, "stream_url", url);
 }
@@ -36,7 +38,7 @@ void stream_url_origin(char origin[STREAM_URL_CAP], const struct http_request *r
 {
     char *host;
 
-    stream_url_prefix(origin, r);
+    stream_prefix(origin, r);
     host = strstr(origin, "://");
     if (host)
         host[3 + strcspn(host + 3, "/;, '\"")] = '\0';

@@ -7,8 +7,7 @@
  * their SHA-256, so an end of the process voids them.
  * Threads: all calls lock; any thread. Times are seconds of a clock that does not jump.
  */
-#ifndef RECOND_API_TICKET_H
-#define RECOND_API_TICKET_H
+#pragma once
 
 #include "api/api.h"
 #include "api/token.h"
@@ -31,7 +30,6 @@ void ticket_box_free(struct ticket_box **b);
 
 /*
  * ticket_make - a fresh ticket
- *
  * Out:     text, the only copy there ever is: the caller wipes it when it has been told
  * Returns: 0; ERR_BUSY: too many are open; ERR_IO: no randomness
  */
@@ -47,5 +45,3 @@ bool ticket_take(struct ticket_box *b, const uint8_t hash[TOKEN_HASH_BYTES], int
 void ticket_forget_session(struct ticket_box *b, const char *id);
 /* Seconds of the clock that tickets expire by. */
 int64_t ticket_now_s(void);
-
-#endif

@@ -8,8 +8,7 @@
  *          no tickets: what a stolen key could decrypt ends with its connection
  * Threads: open, stage, switch, close by one thread; the rest by any
  */
-#ifndef RECOND_API_TLS_H
-#define RECOND_API_TLS_H
+#pragma once
 
 #include "proto/err.h"
 
@@ -20,7 +19,6 @@ struct tls;
 
 /*
  * tls_open - read certificate chain and key
- *
  * In:      cert_file: PEM, the server's certificate first; key_file: PEM without a passphrase, not
  *          readable by others
  * Returns: 0; ERR_IO: a file cannot be read; ERR_INPUT: it is no certificate or key, the key is not
@@ -35,8 +33,6 @@ void tls_close(struct tls **t);
 MUST_CHECK int tls_stage(struct tls *t, struct err *err);
 /* Handshakes use the staged certificate from now on. The stream edge has to tls_apply() it. */
 void tls_switch(struct tls *t);
-
-/* ------------------------------------------------------------------------- the stream edge */
 
 /* Puts protocols, ciphers and the current certificate into an SSL_CTX. Returns false on an
  * error. */
@@ -55,8 +51,6 @@ MUST_CHECK long tls_write(void *ssl, const void *data, size_t len);
 /* Tells the other side that nothing more will be written. */
 void tls_finish(void *ssl);
 
-/* ------------------------------------------------------------------------- the REST edge */
-
 extern const char tls_gnutls_priorities[];
 /* A gnutls_certificate_retrieve_function3. GnuTLS gives it no context, so it serves the one open
  * struct tls. */
@@ -71,5 +65,3 @@ void tls_gnutls_watch(void *session, bool first);
 MUST_CHECK int tls_gnutls_stage(const char *cert, const char *key, struct err *err);
 void tls_gnutls_switch(void);
 void tls_gnutls_close(void);
-
-#endif

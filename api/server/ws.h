@@ -1,6 +1,5 @@
 /* ws.h - the stream edge: its threads, their connections, its counters */
-#ifndef RECOND_API_WS_H
-#define RECOND_API_WS_H
+#pragma once
 
 #include "api/server/auth.h"
 
@@ -23,5 +22,3 @@ struct ws_counts {
     uint64_t messages_in, messages_out, bytes_in, bytes_out;
 };
 void ws_counts(const struct ws *w, struct ws_counts *counts);
-
-#endif

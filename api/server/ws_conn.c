@@ -319,7 +319,7 @@ static bool conn_read(struct ws_conn *c, struct ws_conn_room *room, int64_t now_
     return ok && (c->phase != WS_CONN_OPEN || take_frames(c, room->rx + used, len - used, now_ms));
 }
 
-bool ws_conn_turn(struct ws_conn *c, struct ws_conn_room *room, bool readable, int64_t now_ms)
+bool ws_conn_serve(struct ws_conn *c, struct ws_conn_room *room, bool readable, int64_t now_ms)
 {
     bool waited = ws_link_waiting(&c->link) > 0;
 

@@ -10,8 +10,7 @@
  *
  * Threads: the service that the connection belongs to.
  */
-#ifndef RECOND_API_WS_CONN_H
-#define RECOND_API_WS_CONN_H
+#pragma once
 
 #include "api/server/ws_frame.h"
 #include "api/server/ws_link.h"
@@ -57,8 +56,8 @@ void ws_conn_close(struct ws_conn *c, struct ws_conn_room *room);
 /* Each returns false if the connection is over and must be closed. */
 
 /* There may be room to send or, if `readable`, bytes that have come. */
-MUST_CHECK bool ws_conn_turn(struct ws_conn *c, struct ws_conn_room *room, bool readable,
-                             int64_t now_ms);
+MUST_CHECK bool ws_conn_serve(struct ws_conn *c, struct ws_conn_room *room, bool readable,
+                              int64_t now_ms);
 /* The peer may have something to send, or room for held bytes. */
 MUST_CHECK bool ws_conn_speak(struct ws_conn *c, struct ws_conn_room *room, int64_t now_ms);
 /* Deadlines. */
@@ -68,5 +67,3 @@ MUST_CHECK bool ws_conn_floods(struct ws_conn *c, int64_t now_ms);
 
 /* The events of epoll for which the connection waits now. */
 uint32_t ws_conn_wants(const struct ws_conn *c);
-
-#endif

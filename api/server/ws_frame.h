@@ -6,8 +6,7 @@
  * fragments, a fragment that continues nothing, a message in the middle of another, a length that
  * is written with more bytes than it needs.
  */
-#ifndef RECOND_API_WS_FRAME_H
-#define RECOND_API_WS_FRAME_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -56,7 +55,6 @@ struct ws_frame {
 
 /*
  * ws_frame_read - the next that there is to tell of some bytes
- *
  * In/out:  data [len] is unmasked in place
  * Out:     out, which points into data or r until the next call
  * Returns: how many bytes were taken; call again with the rest
@@ -65,5 +63,3 @@ size_t ws_frame_read(struct ws_frame_reader *r, struct ws_frame *out, uint8_t *d
 
 /* Writes the head of a whole message or control frame; returns its length. */
 size_t ws_frame_head(uint8_t head[WS_FRAME_HEAD_MAX], enum ws_frame_op op, size_t len);
-
-#endif

@@ -1,8 +1,5 @@
-/*
- * ws_internal.h - what the stream edge's files share: the edge and its threads
- */
-#ifndef RECOND_API_WS_INTERNAL_H
-#define RECOND_API_WS_INTERNAL_H
+/* ws_internal.h - what the stream edge's files share: the edge and its threads */
+#pragma once
 
 #include "api/server/ws.h"
 #include "api/server/ws_conn.h"
@@ -18,7 +15,7 @@ struct ws_service { /* One thread; other threads touch only atomics and the bell
     void *ssl_ctx; /* with TLS */
     struct ws_conn_room room;
     int64_t ticked_ms, checked_ms;
-    int check_next;     /* connection */
+    int check_next;    /* connection */
     atomic_bool renew; /* a new certificate is to be used */
     atomic_bool wake;
     atomic_uint_fast64_t alive_ms;
@@ -50,8 +47,6 @@ MUST_CHECK int ws_service_listen(struct ws_service *v, struct err *err);
 /* The thread function; it runs until ws->stop. */
 void *ws_service_run(void *service);
 /* One round: sleeps for at most max_ms, then serves the events. */
-void ws_service_turn(struct ws_service *v, int max_ms);
+void ws_service_round(struct ws_service *v, int max_ms);
 /* Ends its sleep; any thread. */
 void ws_service_ring(struct ws_service *v);
-
-#endif

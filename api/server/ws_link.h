@@ -4,8 +4,7 @@
  * What the socket does not take at once is kept and goes first.
  * Threads: the service that the connection belongs to.
  */
-#ifndef RECOND_API_WS_LINK_H
-#define RECOND_API_WS_LINK_H
+#pragma once
 
 #include "proto/err.h"
 
@@ -37,5 +36,3 @@ size_t ws_link_waiting(const struct ws_link *l);
 void ws_link_cork(const struct ws_link *l, bool on);
 /* Shuts down writing and tells the other side. */
 void ws_link_finish(struct ws_link *l);
-
-#endif

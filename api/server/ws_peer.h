@@ -11,8 +11,7 @@
  * ends.
  * Threads: the thread of the stream edge that the peer belongs to (ws_slots.h); `woken` any.
  */
-#ifndef RECOND_API_WS_PEER_H
-#define RECOND_API_WS_PEER_H
+#pragma once
 
 #include "api/server/auth.h"
 
@@ -97,7 +96,6 @@ void ws_peer_close(struct ws_peer *p);
 
 /*
  * ws_peer_admit - may this connection become a stream?
- *
  * Out:     answer: a whole HTTP response when it may not
  * Returns: 0; else the length of the answer
  */
@@ -127,7 +125,6 @@ bool ws_peer_full(const struct ws_peer *p);
 
 /*
  * ws_peer_tick - deadlines, several times a second
- *
  * In:      dead_ms: how long the peer's kernel has left sent data unacknowledged, 0 = it answers
  * Returns: true: cut the connection now, its client is gone
  */
@@ -142,5 +139,3 @@ MUST_CHECK bool ws_peer_tick(struct ws_peer *p, int64_t dead_ms, int64_t now_ms)
  * Returns: true: cut the connection now
  */
 MUST_CHECK bool ws_peer_weigh(struct ws_peer *p, uint64_t received, int64_t now_ms);
-
-#endif

@@ -27,8 +27,6 @@ size_t ws_request_length(const char *bytes, size_t len)
     return end ? (size_t)(end - bytes) + 4 : 0;
 }
 
-/* ------------------------------------------------------------------------- the first line */
-
 /* Refuses another spelling of a path (empty steps, dots, escapes), which could pass a proxy that
  * keeps clients from it. */
 static bool spelled_plainly(const char *target)
@@ -62,8 +60,6 @@ static void read_target(struct ws_request *q, char *line)
     q->handshake.path = target;
     q->handshake.query = query && !*query ? "?" : query;
 }
-
-/* ------------------------------------------------------------------------- headers */
 
 /* Tells whether the word is in a comma-separated list. */
 static bool lists(const char *list, const char *word)
@@ -158,8 +154,6 @@ static bool is_text(const char *head, size_t len)
     }
     return true;
 }
-
-/* ------------------------------------------------------------------------- request line */
 
 static bool is_key(const char *key)
 {

@@ -4,8 +4,7 @@
  * Strict, so that a proxy in front and this server see the same request: lines end with CR LF, no
  * line is folded, a header name has the characters that it may have, a path is spelled in one way.
  */
-#ifndef RECOND_API_WS_REQUEST_H
-#define RECOND_API_WS_REQUEST_H
+#pragma once
 
 #include "api/server/ws_peer.h"
 
@@ -27,7 +26,6 @@ size_t ws_request_length(const char *bytes, size_t len);
 
 /*
  * ws_request_read - is this a request for a stream?
- *
  * In/out:  head [len], with the empty line; cut into strings, to which the request points
  * Out:     q: status and why, where it is refused; q holds tokens and is the caller's to wipe
  */
@@ -35,5 +33,3 @@ void ws_request_read(struct ws_request *q, char *head, size_t len);
 
 /* Writes the answer to an admitted request; returns its length. 0: SHA-1 failed. */
 MUST_CHECK size_t ws_request_accept(const struct ws_request *q, char answer[WS_REQUEST_ANSWER_MAX]);
-
-#endif

@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #define TICK_MS 50
-#define CHECK_MS 2  /* interval in which a busy service checks peers for floods ... */
+#define CHECK_MS 2     /* interval in which a busy service checks peers for floods ... */
 #define CHECK_PEERS 16 /* ... so many of its peers each time */
 #define ACCEPT_AT_ONCE 16
 #define EVENTS_AT_ONCE 64
@@ -95,7 +95,7 @@ static void on_connection(struct ws_service *v, int at, uint32_t events)
     if (gone && !(ws_conn_wants(c) & EPOLLIN))
         conn_settle(v, c, false);
     else
-        conn_settle(v, c, ws_conn_turn(c, &v->room, gone || (events & EPOLLIN), now_ms()));
+        conn_settle(v, c, ws_conn_serve(c, &v->room, gone || (events & EPOLLIN), now_ms()));
 }
 
 /* ------------------------------------------------------------------------- accepting */
@@ -186,7 +186,7 @@ static void on_bell(struct ws_service *v)
         c = own(v, i);
         if (c && atomic_load(&p->woken) && atomic_exchange(&p->woken, false) &&
             p->phase == WS_PEER_STARTED)
-            conn_settle(v, c, ws_conn_turn(c, &v->room, false, now_ms()));
+            conn_settle(v, c, ws_conn_serve(c, &v->room, false, now_ms()));
     }
 }
 
@@ -229,7 +229,7 @@ static void floods_check(struct ws_service *v, int64_t now)
 
 /* ------------------------------------------------------------------------- life */
 
-void ws_service_turn(struct ws_service *v, int max_ms)
+void ws_service_round(struct ws_service *v, int max_ms)
 {
     struct epoll_event events[EVENTS_AT_ONCE];
     int64_t left_ms = v->ticked_ms + TICK_MS - now_ms(), now;
@@ -260,7 +260,7 @@ void *ws_service_run(void *service)
     struct ws_service *v = service;
 
     while (!atomic_load(&v->ws->stop))
-        ws_service_turn(v, TICK_MS);
+        ws_service_round(v, TICK_MS);
     return NULL;
 }
 

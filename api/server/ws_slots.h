@@ -10,8 +10,7 @@
  * A holder of an IPv6 address has 2^64 of them: only the first half is compared.
  * Threads: take by the acceptor; arrive, leave by the slot's service; service by any.
  */
-#ifndef RECOND_API_WS_SLOTS_H
-#define RECOND_API_WS_SLOTS_H
+#pragma once
 
 #include "proto/err.h"
 
@@ -41,5 +40,3 @@ void ws_slots_leave(struct ws_slots *s, int slot);
 int ws_slots_taken(const struct ws_slots *s);
 /* Returns the service of the slot; -1: it is free. */
 int ws_slots_service(const struct ws_slots *s, int slot);
-
-#endif

@@ -11,11 +11,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#define IDLE_US 1000000 /* between two signs of life of a thread that waits */
+#define IDLE_US 1000000 /* time between two signs of life of a waiting thread */
 
 /* ------------------------------------------------------------------------- the thread */
 
-/* Scratch for the largest section. */
+/* Reserves a buffer for the largest section. */
 static int scratch_grow(struct checkpoint *c)
 {
     struct section s;
@@ -25,7 +25,7 @@ static int scratch_grow(struct checkpoint *c)
     while ((rc = section_next(&s, c->draft.row, c->draft.len, &at, NULL)) == 1)
         if (codec_bound(CODEC_ZSTD, s.len, 1) > largest)
             largest = codec_bound(CODEC_ZSTD, s.len, 1);
-    return rc ? rc : array_grow(&c->packed, &c->packed_cap, largest, 1);
+    return rc ? rc : array_grow(&c->writer.packed, &c->writer.packed_cap, largest, 1);
 }
 
 static int draft_write(struct checkpoint *c, uint64_t *older)
@@ -36,24 +36,24 @@ static int draft_write(struct checkpoint *c, uint64_t *older)
     *older = 0;
     if (rc)
         return rc;
-    rc = checkpoint_file_folder(&f, c, c->id, NULL);
+    rc = checkpoint_folder(&f, c, c->id, NULL);
     if (rc)
         return rc == ERR_INPUT ? rc : ERR_IO;
-    rc = checkpoint_file_write(&f, c, NULL);
+    rc = checkpoint_file_write(&f, c->number, &c->draft, &c->writer, NULL);
     if (rc == 0)
-        *older = checkpoint_file_prune(&f, c);
+        *older = checkpoint_file_prune(&f, c->number, &c->writer);
     close(f.fd);
     return rc;
 }
 
-/* Waits for a commit; false at the end. */
+/* Waits for a commit; returns false at the end. */
 static bool commit_wait(struct checkpoint *c)
 {
     bool committed;
 
     lock_take(&c->lock);
     while (c->state != CHECKPOINT_COMMITTED && !c->stopping) {
-        atomic_store(&c->beat, clock_us());
+        atomic_store(&c->writer.beat, clock_us());
         (void)clock_wait(&c->wake, &c->lock, clock_us() + IDLE_US);
     }
     committed = c->state == CHECKPOINT_COMMITTED;
@@ -137,12 +137,12 @@ int checkpoint_start(struct checkpoint **out, int sessions, section_reads_fn *re
         return err_set(err, ERR_MEMORY, "no memory for checkpoints");
     lock_init(&c->lock, LOCK_CHECKPOINT);
     pthread_cond_init(&c->wake, NULL);
-    atomic_store(&c->beat, clock_us());
+    atomic_store(&c->writer.beat, clock_us());
     c->reads = reads;
     c->reads_ctx = reads_ctx;
     c->sessions = fcntl(sessions, F_DUPFD_CLOEXEC, 0);
     rc = c->sessions < 0 ? err_set(err, ERR_IO, "the folder of sessions: %s", strerror(errno))
-                         : codec_new(&c->codec, err);
+                         : codec_new(&c->writer.codec, err);
     if (rc == 0 && (rc = pthread_create(&c->thread, NULL, checkpoint_thread, c)))
         rc = err_set(err, ERR_MEMORY, "no thread for checkpoints: %s", strerror(rc));
     else if (rc == 0)
@@ -173,9 +173,9 @@ void checkpoint_close(struct checkpoint **checkpoint)
     if (!c)
         return;
     checkpoint_stop(c);
-    codec_free(&c->codec);
+    codec_free(&c->writer.codec);
     free(c->draft.row);
-    free(c->packed);
+    free(c->writer.packed);
     if (c->sessions >= 0)
         close(c->sessions);
     pthread_cond_destroy(&c->wake);
@@ -186,5 +186,5 @@ void checkpoint_close(struct checkpoint **checkpoint)
 
 uint64_t checkpoint_alive_us(const struct checkpoint *c)
 {
-    return atomic_load(&c->beat);
+    return atomic_load(&c->writer.beat);
 }

@@ -13,35 +13,23 @@
  *              u64, CRC-32C of the packed bytes u32
  *            | CRC-32C of this table u32
  *            | the sections' bodies, packed with zstd, in a row up to the end of the file
- * Builds:  a file with a section that this build cannot do without and does not read, by
- *          section_use(), is not damaged: it is another build's. It is never removed and counts
- *          neither as the newest nor as the older one. checkpoint_set_aside() renames it.
- * Write:   to <name>.part, fsync, rename, fsync of the folder; then all but the new one and the
- *          newest whole one before it go. A .part that a crash has left goes at the next write.
- * Memory:  room for the largest session's state and for its largest section packed; it grows and
- *          stays, so that checkpoints of sessions that are no larger allocate nothing of ours.
+ * Builds:  a file with a section that this build needs and does not read, by section_use(), is
+ *          another build's: it is never removed, and counts neither as the newest nor as the older
+ *          one. checkpoint_set_aside() renames it.
+ * Write:   to <name>.part, fsync, rename, fsync of the folder; then all others go but the newest
+ *          whole one before it. The next write removes a .part that a crash has left.
+ * Memory:  buffers for the largest session and its largest packed section, which are kept.
  * Threads: one inside, which packs and writes. begin, commit and abandon may come from any; one
  *          draft is under way at a time.
  */
 #ifndef RECOND_DAEMON_CHECKPOINT_H
 #define RECOND_DAEMON_CHECKPOINT_H
 
-#include "proto/err.h"
-#include "proto/section.h"
-
-#define CHECKPOINT_ID_CAP 32
-#define CHECKPOINT_PLAIN_MAX (1ull << 32) /* bytes of all sections of a file */
-#define CHECKPOINT_SECTIONS_MAX 64
-
-/* What begin() hands out: the caller puts its sections into the row and sets len. */
-struct checkpoint_draft {
-    uint8_t *row;
-    size_t cap, len;
-};
+#include "daemon/disk/checkpoint_file.h"
 
 struct checkpoint;
 
-/* In: sessions, the folder of all sessions, open; reads: what this build can read of a section. */
+/* In: sessions, the open folder of all sessions; reads: the sections that this build reads. */
 MUST_CHECK int checkpoint_start(struct checkpoint **c, int sessions, section_reads_fn *reads,
                                 const void *reads_ctx, struct err *err);
 
@@ -71,21 +59,21 @@ void checkpoint_commit(struct checkpoint *c, const char *id, uint64_t number, ui
                        checkpoint_done_fn *done, void *ctx);
 void checkpoint_abandon(struct checkpoint *c);
 
-/* Ends the thread, after what was committed is written. */
+/* Ends the thread, after committed drafts are written. */
 void checkpoint_stop(struct checkpoint *c);
 void checkpoint_close(struct checkpoint **c);
-/* When the thread last showed that it makes progress. A disk that does not answer stops it. */
+/* Time of the thread's last sign of life. A disk that does not answer stops it. */
 uint64_t checkpoint_alive_us(const struct checkpoint *c);
 
 /* ------------------------------------------------------------------------- recovery */
 
 struct checkpoint_state {
     uint64_t number;
-    uint8_t *row; /* its sections, those that are passed over left out */
+    uint8_t *row; /* its sections without those that are passed over */
     size_t len;
-    int skipped;      /* newer ones that were damaged */
-    uint64_t foreign; /* the newest one that is newer and another build's; 0 = there is none */
-    char why[160];    /* which build's, and what of it this one does not read */
+    int skipped;      /* newer damaged checkpoints */
+    uint64_t foreign; /* number of the newest later one of another build; 0 = there is none */
+    char why[160];    /* that build, and what this one does not read of it */
 };
 
 /*

@@ -1,8 +1,4 @@
-/*
- * checkpoint_file.c - checkpoints in a session's folder: writing one, listing them, giving up old
- * ones
- */
-#include "daemon/disk/checkpoint_internal.h"
+#include "daemon/disk/checkpoint_file.h"
 
 #include "daemon/clock.h"
 #include "daemon/disk/folder.h"
@@ -21,15 +17,16 @@
 
 /* ------------------------------------------------------------------------- names */
 
-int checkpoint_file_folder(struct checkpoint_folder *f, const struct checkpoint *c, const char *id,
-                           struct err *err)
+int checkpoint_file_folder(struct checkpoint_folder *f, int sessions,
+                           const struct checkpoint_reads *reads, struct err *err)
 {
+    const char *id = reads->id;
     size_t n = strlen(id);
 
     if (n == 0 || n >= CHECKPOINT_ID_CAP ||
         strspn(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") != n)
         return err_set(err, ERR_INPUT, "not the id of a session");
-    *f = (struct checkpoint_folder){folder_open_at(c->sessions, id), id, c};
+    *f = (struct checkpoint_folder){folder_open_at(sessions, id), *reads};
     if (f->fd < 0)
         return err_set(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_IO,
                        "the folder of session %s: %s", id, strerror(errno));
@@ -74,7 +71,7 @@ static int file_remove(const struct checkpoint_folder *f, const char *name, uint
         close(fd);
     if (rc == ERR_UNSUPPORTED)
         return checkpoint_file_set_aside(f->fd, number);
-    if (rc == ERR_IO) /* it may be another build's */
+    if (rc == ERR_IO) /* the file may be another build's */
         return rc;
     return unlinkat(f->fd, name, 0) ? ERR_IO : 0;
 }
@@ -114,14 +111,14 @@ int checkpoint_file_open(const struct checkpoint_folder *f, uint64_t number,
 
     folder_name(name, number, SUFFIX);
     *fd = folder_open_file(f->fd, name, &size);
-    if (*fd < 0) /* a link, and what is no file, is no checkpoint */
+    if (*fd < 0) /* links and other files are no checkpoints */
         return err_set(err, errno == ELOOP || errno == EINVAL ? ERR_INPUT : ERR_IO, "%s: %s", name,
                        strerror(errno));
     len = size < sizeof head ? (size_t)size : sizeof head;
     if (folder_read(*fd, head, len, 0))
         rc = err_set(err, ERR_IO, "%s cannot be read", name);
     else
-        rc = checkpoint_head_get(h, head, len, size, f, number, err);
+        rc = checkpoint_head_get(h, head, len, size, &f->reads, number, err);
     if (rc) {
         close(*fd);
         *fd = -1;
@@ -148,37 +145,38 @@ static int bytes_write(int fd, const uint8_t *data, size_t len, uint64_t at, ato
     return 0;
 }
 
-/* One body, packed, from *at on. */
-static int section_write(int fd, uint64_t *at, struct checkpoint_entry *e, struct checkpoint *c,
-                         struct err *err)
+/* Packs one body and writes it from *at on. */
+static int section_write(int fd, uint64_t *at, struct checkpoint_entry *e,
+                         struct checkpoint_writer *w, struct err *err)
 {
     size_t len;
-    int rc = codec_pack(c->codec, CODEC_ZSTD, c->packed, c->packed_cap, &len, e->s.body, &e->s.len,
+    int rc = codec_pack(w->codec, CODEC_ZSTD, w->packed, w->packed_cap, &len, e->s.body, &e->s.len,
                         1, err);
 
     if (rc)
         return rc;
     e->packed = len;
-    e->crc = crc32c(0, c->packed, len);
-    if (bytes_write(fd, c->packed, len, *at, &c->beat))
+    e->crc = crc32c(0, w->packed, len);
+    if (bytes_write(fd, w->packed, len, *at, &w->beat))
         return err_set(err, ERR_IO, "writing a checkpoint: %s", strerror(errno));
     *at += len;
     return 0;
 }
 
-/* The bodies, then the head in front of them. */
-static int sections_write(int fd, struct checkpoint_head *h, struct checkpoint *c, struct err *err)
+/* Writes the bodies, then the head in front of them. */
+static int sections_write(int fd, struct checkpoint_head *h, const char *id,
+                          struct checkpoint_writer *w, struct err *err)
 {
     uint8_t head[CHECKPOINT_HEAD_MAX];
     uint64_t at = h->bytes;
     int rc = 0;
 
     for (int i = 0; i < h->n && rc == 0; i++)
-        rc = section_write(fd, &at, &h->entry[i], c, err);
+        rc = section_write(fd, &at, &h->entry[i], w, err);
     if (rc)
         return rc;
-    checkpoint_head_put(head, c->id, h);
-    if (bytes_write(fd, head, h->bytes, 0, &c->beat) || fsync(fd))
+    checkpoint_head_put(head, id, h);
+    if (bytes_write(fd, head, h->bytes, 0, &w->beat) || fsync(fd))
         return err_set(err, ERR_IO, "writing a checkpoint: %s", strerror(errno));
     return 0;
 }
@@ -196,22 +194,24 @@ static int list_sections(struct checkpoint_head *h, const struct checkpoint_draf
             return err_set(err, ERR_INPUT, "more than %d sections", CHECKPOINT_SECTIONS_MAX);
         h->entry[h->n++].s = s;
     }
-    h->bytes = checkpoint_head_bytes(h->n);
+    h->bytes = (size_t)CHECKPOINT_HEAD_BYTES(h->n);
     return rc;
 }
 
-int checkpoint_file_write(const struct checkpoint_folder *f, struct checkpoint *c, struct err *err)
+int checkpoint_file_write(const struct checkpoint_folder *f, uint64_t number,
+                          const struct checkpoint_draft *draft, struct checkpoint_writer *w,
+                          struct err *err)
 {
     char name[FOLDER_NAME_CAP], part[FOLDER_NAME_CAP];
-    struct checkpoint_head h = {.number = c->number};
+    struct checkpoint_head h = {.number = number};
     int fd = -1, rc, changed;
 
-    folder_name(name, c->number, SUFFIX);
-    folder_name(part, c->number, SUFFIX ".part");
-    rc = list_sections(&h, &c->draft, err);
+    folder_name(name, number, SUFFIX);
+    folder_name(part, number, SUFFIX ".part");
+    rc = list_sections(&h, draft, err);
     if (rc)
         return rc;
-    rc = checkpoint_file_cut(f, c->number, &changed);
+    rc = checkpoint_file_cut(f, number, &changed);
     if (rc)
         return err_set(err, rc, "what is left of older checkpoints cannot be removed: %s",
                        strerror(errno));
@@ -219,7 +219,7 @@ int checkpoint_file_write(const struct checkpoint_folder *f, struct checkpoint *
                 0600);
     if (fd < 0)
         return err_set(err, ERR_IO, "%s: %s", part, strerror(errno));
-    rc = sections_write(fd, &h, c, err);
+    rc = sections_write(fd, &h, f->reads.id, w, err);
     if (close(fd) && rc == 0)
         rc = err_set(err, ERR_IO, "%s: %s", part, strerror(errno));
     if (rc == 0 && renameat(f->fd, part, f->fd, name))
@@ -258,7 +258,7 @@ static int bodies_whole(int fd, const struct checkpoint_head *h, uint8_t *scratc
     return 1;
 }
 
-/* What is known of a file. `cap` of the scratch is 0: its bodies are not read. */
+/* Checks a file. With a buffer of `cap` 0 its bodies are not read. */
 enum file_kind { FILE_DAMAGED, FILE_WHOLE, FILE_FOREIGN, FILE_UNREADABLE };
 
 static enum file_kind file_kind(const struct checkpoint_folder *f, uint64_t number,
@@ -274,18 +274,19 @@ static enum file_kind file_kind(const struct checkpoint_folder *f, uint64_t numb
     return whole < 0 ? FILE_UNREADABLE : whole ? FILE_WHOLE : FILE_DAMAGED;
 }
 
-uint64_t checkpoint_file_prune(const struct checkpoint_folder *f, struct checkpoint *c)
+uint64_t checkpoint_file_prune(const struct checkpoint_folder *f, uint64_t number,
+                               const struct checkpoint_writer *w)
 {
-    uint64_t kept = 0, number = c->number;
+    uint64_t kept = 0;
     char name[FOLDER_NAME_CAP];
 
     while (checkpoint_file_below(f->fd, number, &number) == 0 && number) {
-        enum file_kind kind = file_kind(f, number, c->packed, kept ? 0 : c->packed_cap);
+        enum file_kind kind = file_kind(f, number, w->packed, kept ? 0 : w->packed_cap);
 
         folder_name(name, number, SUFFIX);
         if (kind == FILE_FOREIGN)
             continue;
-        if (kind == FILE_UNREADABLE) /* it may be whole */
+        if (kind == FILE_UNREADABLE) /* the file may be whole */
             break;
         if (kind == FILE_WHOLE && !kept)
             kept = number;

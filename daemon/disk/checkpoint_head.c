@@ -1,4 +1,4 @@
-#include "daemon/disk/checkpoint_internal.h"
+#include "daemon/disk/checkpoint_head.h"
 
 #include "proto/bytes.h"
 #include "proto/crc32c.h"
@@ -6,12 +6,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#define MAGIC 0x504b4352u /* "RCKP" */
 #define VERSION 2u
-#define RATIO_MAX 40000 /* plain bytes of a packed one: zstd has 128 KiB in 4 bytes at most */
+#define WRITER_CAP 32
+#define RATIO_MAX 40000 /* most plain bytes of a packed one: zstd has 128 KiB in 4 bytes at most */
 
-_Static_assert(sizeof(RECOND_VERSION) <= CHECKPOINT_WRITER_CAP, "it is written into a file's head");
+_Static_assert(sizeof(RECOND_VERSION) <= WRITER_CAP, "it is written into a file's head");
 
-/* Text and the zeros behind it. */
+/* Puts a text and pads it with zeros. */
 static void head_put_text(struct bytes_writer *w, const char *text, size_t cap)
 {
     memset(w->data + w->at, 0, cap);
@@ -21,13 +23,14 @@ static void head_put_text(struct bytes_writer *w, const char *text, size_t cap)
 
 void checkpoint_head_put(uint8_t *out, const char *id, const struct checkpoint_head *h)
 {
-    struct bytes_writer w = bytes_writer(out, checkpoint_head_bytes(h->n));
+    struct bytes_writer w = bytes_writer(out, (size_t)CHECKPOINT_HEAD_BYTES(h->n));
 
-    bytes_put_u32(&w, CHECKPOINT_MAGIC);
+    bytes_put_u32(&w, MAGIC);
     bytes_put_u32(&w, VERSION);
-    head_put_text(&w, id, CHECKPOINT_ID_CAP); /* it is shorter: checkpoint_file_folder() */
+    /* checkpoint_file_folder() has checked that it is shorter */
+    head_put_text(&w, id, CHECKPOINT_ID_CAP);
     bytes_put_u64(&w, h->number);
-    head_put_text(&w, RECOND_VERSION, CHECKPOINT_WRITER_CAP);
+    head_put_text(&w, RECOND_VERSION, WRITER_CAP);
     bytes_put_u32(&w, (uint32_t)h->n);
     bytes_put_u32(&w, crc32c(0, out, w.at));
     for (int i = 0; i < h->n; i++) {
@@ -42,9 +45,9 @@ void checkpoint_head_put(uint8_t *out, const char *id, const struct checkpoint_h
     bytes_put_u32(&w, crc32c(0, out + CHECKPOINT_PREFIX_BYTES, w.at - CHECKPOINT_PREFIX_BYTES));
 }
 
-/* The prefix, whose place and sum every version keeps. */
-static int head_get_prefix(struct checkpoint_head *h, char writer[CHECKPOINT_WRITER_CAP],
-                           const uint8_t *in, size_t len, const char *id, struct err *err)
+/* Parses the prefix, whose place and sum every version keeps. */
+static int head_get_prefix(struct checkpoint_head *h, char writer[WRITER_CAP], const uint8_t *in,
+                           size_t len, const char *id, struct err *err)
 {
     struct bytes_reader r = bytes_reader(in, len);
     char name[CHECKPOINT_ID_CAP] = "";
@@ -55,7 +58,7 @@ static int head_get_prefix(struct checkpoint_head *h, char writer[CHECKPOINT_WRI
     version = bytes_get_u32(&r);
     text = bytes_get_span(&r, CHECKPOINT_ID_CAP);
     h->number = bytes_get_u64(&r);
-    (void)bytes_get_span(&r, CHECKPOINT_WRITER_CAP);
+    (void)bytes_get_span(&r, WRITER_CAP);
     n = bytes_get_u32(&r);
     if (len < CHECKPOINT_PREFIX_BYTES ||
         crc32c(0, in, CHECKPOINT_PREFIX_BYTES - 4) != bytes_get_u32(&r))
@@ -63,7 +66,7 @@ static int head_get_prefix(struct checkpoint_head *h, char writer[CHECKPOINT_WRI
     memcpy(name, id, strlen(id));
     if (memcmp(text, name, CHECKPOINT_ID_CAP) != 0)
         return err_set(err, ERR_INPUT, "another session's checkpoint");
-    memcpy(writer, text + CHECKPOINT_ID_CAP + 8, CHECKPOINT_WRITER_CAP - 1);
+    memcpy(writer, text + CHECKPOINT_ID_CAP + 8, WRITER_CAP - 1);
     if (version != VERSION)
         return err_set(err, ERR_UNSUPPORTED, "its form has version %u, this build reads %u",
                        (unsigned)version, VERSION);
@@ -71,7 +74,7 @@ static int head_get_prefix(struct checkpoint_head *h, char writer[CHECKPOINT_WRI
         return err_set(err, ERR_UNSUPPORTED, "it has %u sections, this build reads %d", (unsigned)n,
                        CHECKPOINT_SECTIONS_MAX);
     h->n = (int)n;
-    h->bytes = checkpoint_head_bytes(h->n);
+    h->bytes = (size_t)CHECKPOINT_HEAD_BYTES(h->n);
     return 0;
 }
 
@@ -95,7 +98,7 @@ static int head_get_table(struct checkpoint_head *h, const uint8_t *in, size_t l
     return 0;
 }
 
-/* The bodies are within the limits and fill the file. */
+/* Are the bodies within the limits, and do they fill the file? */
 static int head_check_sizes(const struct checkpoint_head *h, uint64_t size, struct err *err)
 {
     uint64_t plain = 0, left;
@@ -114,11 +117,12 @@ static int head_check_sizes(const struct checkpoint_head *h, uint64_t size, stru
     return left ? err_set(err, ERR_INPUT, "bytes behind the last section") : 0;
 }
 
-static int head_check_use(struct checkpoint_head *h, const struct checkpoint *c, struct err *err)
+static int head_check_use(struct checkpoint_head *h, const struct checkpoint_reads *reads,
+                          struct err *err)
 {
     for (int i = 0; i < h->n; i++) {
         struct checkpoint_entry *e = &h->entry[i];
-        int use = section_use(&e->s, c->reads(c->reads_ctx, e->s.tag), err);
+        int use = section_use(&e->s, reads->fn(reads->ctx, e->s.tag), err);
         if (use < 0)
             return use;
         e->passed_over = !use;
@@ -127,16 +131,16 @@ static int head_check_use(struct checkpoint_head *h, const struct checkpoint *c,
 }
 
 int checkpoint_head_get(struct checkpoint_head *h, const uint8_t *in, size_t len, uint64_t size,
-                        const struct checkpoint_folder *f, uint64_t number, struct err *err)
+                        const struct checkpoint_reads *reads, uint64_t number, struct err *err)
 {
     struct bytes_reader r = bytes_reader(in, len);
-    char writer[CHECKPOINT_WRITER_CAP] = "";
+    char writer[WRITER_CAP] = "";
     struct err why = {0};
     int rc;
 
-    if (bytes_get_u32(&r) != CHECKPOINT_MAGIC)
+    if (bytes_get_u32(&r) != MAGIC)
         return err_set(err, ERR_INPUT, "the header is damaged");
-    rc = head_get_prefix(h, writer, in, len, f->id, &why);
+    rc = head_get_prefix(h, writer, in, len, reads->id, &why);
     if (rc == 0)
         rc = head_get_table(h, in, len, &why);
     if (rc == 0 && h->number != number)
@@ -144,7 +148,7 @@ int checkpoint_head_get(struct checkpoint_head *h, const uint8_t *in, size_t len
     if (rc == 0)
         rc = head_check_sizes(h, size, &why);
     if (rc == 0)
-        rc = head_check_use(h, f->c, &why);
+        rc = head_check_use(h, reads, &why);
     if (rc == ERR_UNSUPPORTED)
         return err_set(err, rc, "recond %s wrote it: %s", writer, why.text);
     return rc ? err_set(err, rc, "%s", why.text) : 0;

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The body of an entry that stands at *at: read, checked, and unpacked at the end of the row. */
+/* Reads the body of an entry at *at, checks it, and unpacks it to the end of the row. */
 static int entry_load(struct checkpoint_state *out, size_t cap, const struct checkpoint_entry *e,
                       int fd, uint64_t *at, uint8_t *packed, struct codec *codec, struct err *err)
 {
@@ -59,7 +59,7 @@ static int state_load(struct checkpoint_state *out, const struct checkpoint_fold
     return rc;
 }
 
-/* The newest one below `limit` that can be loaded; what is passed over on the way is told. */
+/* Loads the newest one below `limit` that can be loaded; newer ones that cannot are reported. */
 static int state_load_newest(struct checkpoint_state *out, const struct checkpoint_folder *f,
                              uint64_t limit, struct codec *codec, struct err *err)
 {
@@ -102,7 +102,7 @@ int checkpoint_load(struct checkpoint_state *out, const struct checkpoint *c, co
     uint64_t limit = max_number < UINT64_MAX ? max_number + 1 : max_number;
     struct checkpoint_folder f;
     struct codec *codec = NULL;
-    int rc = checkpoint_file_folder(&f, c, id, err);
+    int rc = checkpoint_folder(&f, c, id, err);
 
     memset(out, 0, sizeof *out);
     if (rc)
@@ -126,7 +126,7 @@ int checkpoint_set_aside(const struct checkpoint *c, const char *id, struct err 
     struct checkpoint_folder f;
     uint64_t number = UINT64_MAX;
     struct checkpoint_head h;
-    int fd, rc = checkpoint_file_folder(&f, c, id, err);
+    int fd, rc = checkpoint_folder(&f, c, id, err);
 
     if (rc)
         return rc;
@@ -146,7 +146,7 @@ int checkpoint_set_aside(const struct checkpoint *c, const char *id, struct err 
 int checkpoint_cut(const struct checkpoint *c, const char *id, uint64_t max_number, struct err *err)
 {
     struct checkpoint_folder f;
-    int changed, rc = checkpoint_file_folder(&f, c, id, err);
+    int changed, rc = checkpoint_folder(&f, c, id, err);
 
     if (rc)
         return rc == ERR_NOT_FOUND ? 0 : rc;

@@ -7,7 +7,7 @@ void comeback_ended(struct comeback *c, uint64_t now_us)
     c->ends_us[c->ended++ % COMEBACK_ENDS] = now_us;
 }
 
-/* Between the ends of two frames, in seconds; 0 while there are not two. */
+/* Returns the seconds between the ends of two frames; 0 while there were not two. */
 static double frame_s(const struct comeback *c)
 {
     uint64_t n = c->ended < COMEBACK_ENDS ? c->ended : COMEBACK_ENDS;
@@ -19,8 +19,8 @@ static double frame_s(const struct comeback *c)
            (double)(n - 1);
 }
 
-/* Sessions that are asked for take turns, so the others have as many frames replayed as this one,
- * until they lack none. */
+/* Sessions that are asked for are served in turn, so each of the others has as many frames replayed
+ * as this one, until all of its own are. */
 static uint64_t turns_of_asked(const struct comeback *c, uint64_t frames)
 {
     uint64_t turns = c->asked > 1 ? c->asked * frames : frames;

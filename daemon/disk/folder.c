@@ -16,7 +16,7 @@
 #define OTHERS_WRITE 022
 #define DIGITS 20
 
-/* The operator may want a link there, so it is logged and not refused. */
+/* An operator may want a link there, so it is logged and not refused. */
 static void link_tell(const char *path)
 {
     char name[PATH_MAX], target[PATH_MAX];
@@ -91,7 +91,8 @@ int folder_open_at(int at, const char *name)
 
 DIR *folder_list(int fd)
 {
-    int own = folder_open_at(fd, "."); /* the position of `fd` does not change */
+    int own =
+        folder_open_at(fd, "."); /* a descriptor of its own leaves the position of `fd` alone */
     DIR *d = own < 0 ? NULL : fdopendir(own);
 
     if (!d && own >= 0)
@@ -114,11 +115,11 @@ uint64_t folder_number(const char *name, const char *suffix)
     errno = 0;
     number = strtoull(name, NULL, 10);
     number = errno ? 0 : number;
-    errno = error; /* the caller may still want that of readdir() */
+    errno = error; /* the caller may need the errno of readdir() */
     return number;
 }
 
-/* To open a pipe for reading would wait for its other end. */
+/* Opening a pipe for reading would wait for its writer. */
 int folder_open_file(int at, const char *name, uint64_t *size)
 {
     int fd = openat(at, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);

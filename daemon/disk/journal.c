@@ -10,11 +10,11 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#define LOOK_EVERY_US 500000
-#define LOW_WATER_BELOW 1 /* per cent below the high-water mark where frames are let in again */
+#define MEASURE_EVERY_US 500000
+#define LOW_WATER_BELOW 1 /* per cent: frames are admitted again so far below the high-water mark */
 
-/* How full are the file system and our share of it? */
-static void disk_look(struct journal *j)
+/* Measures how full the file system and our share of it are. */
+static void disk_measure(struct journal *j)
 {
     uint64_t ours = atomic_load(&j->counts.used_bytes), taken, room, percent;
     const struct journal_config *c = &j->config;
@@ -39,13 +39,14 @@ static void disk_look(struct journal *j)
                (unsigned long long)percent);
 }
 
-/* The first thread that comes here after LOOK_EVERY_US does it for all. */
-static void disk_look_in_time(struct journal *j, uint64_t now)
+/* The first thread that comes here after MEASURE_EVERY_US measures for all. */
+static void disk_measure_if_due(struct journal *j, uint64_t now)
 {
-    unsigned long long due = atomic_load(&j->next_look_us);
+    unsigned long long due = atomic_load(&j->next_measure_us);
 
-    if (now >= due && atomic_compare_exchange_strong(&j->next_look_us, &due, now + LOOK_EVERY_US))
-        disk_look(j);
+    if (now >= due &&
+        atomic_compare_exchange_strong(&j->next_measure_us, &due, now + MEASURE_EVERY_US))
+        disk_measure(j);
 }
 
 static void log_serve(void *ctx, int thread, struct turn_entry *e)
@@ -53,7 +54,7 @@ static void log_serve(void *ctx, int thread, struct turn_entry *e)
     struct journal_log *log = (struct journal_log *)(void *)e;
     struct journal *j = ctx;
 
-    disk_look_in_time(j, clock_us());
+    disk_measure_if_due(j, clock_us());
     if (log && turn_done(j->pool.turns, e, journal_log_serve(log, &j->groups[thread])))
         journal_log_unref(log);
 }
@@ -68,7 +69,7 @@ static void config_complete(struct journal_config *c)
         c->threads = 4;
     if (c->threads > JOURNAL_THREADS_MAX)
         c->threads = JOURNAL_THREADS_MAX;
-    c->path = NULL; /* the caller's; journal.path is ours */
+    c->path = NULL; /* the caller owns this one; journal.path is a copy */
 }
 
 int journal_open(struct journal **out, const struct journal_config *config, struct err *err)
@@ -84,7 +85,7 @@ int journal_open(struct journal **out, const struct journal_config *config, stru
     lock_init(&j->lock, LOCK_JOURNAL);
     rc = journal_folder_open(j, config->path, err);
     if (rc == 0) {
-        disk_look(j);
+        disk_measure(j);
         rc = turn_pool_start(&j->pool, j->config.threads, "journal", log_serve, j, err);
     }
     if (rc)
@@ -101,7 +102,7 @@ void journal_stop(struct journal *j)
     turn_pool_stop(&j->pool);
     while ((e = turn_drop(j->pool.turns)))
         journal_log_unref((struct journal_log *)(void *)e);
-    /* what was announced until now is in the logs; a later append sees `stopped` */
+    /* entries announced before are in the logs; a later append sees `stopped` */
     atomic_store(&j->stopped, true);
     for (struct journal_log *log = j->logs; log; log = log->next_log)
         while (journal_log_serve(log, &j->groups[0]))

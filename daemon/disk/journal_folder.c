@@ -14,7 +14,7 @@
 
 #define GONE ".gone-"
 
-/* Opens a folder, which is made durably if it is missing. Returns a descriptor or -1. */
+/* Opens a folder, and makes it durably if it is missing. Returns a descriptor or -1. */
 static int folder_make(int at, const char *name)
 {
     if (mkdirat(at, name, 0700) == 0) {
@@ -33,7 +33,7 @@ static uint64_t file_size(int dir, const char *name)
     return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 ? (uint64_t)st.st_size : 0;
 }
 
-/* Bytes of the segments in a session's folder; with `empty`, all that is in it goes. */
+/* Sums the bytes of the segments in a session's folder; with `empty`, removes all that is in it. */
 static uint64_t segments_add_up(int dir, bool empty)
 {
     DIR *d = folder_list(dir);
@@ -44,8 +44,7 @@ static uint64_t segments_add_up(int dir, bool empty)
         if ((first = folder_number(e->d_name, JOURNAL_SUFFIX)))
             bytes += file_size(dir, e->d_name);
         if (empty && strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-            (void)unlinkat(dir, e->d_name,
-                           0); /* if one stays, the folder cannot be removed below */
+            (void)unlinkat(dir, e->d_name, 0); /* if one stays, removing the folder fails below */
     }
     if (d)
         closedir(d);
@@ -71,7 +70,7 @@ static uint64_t folder_empty_and_remove(int sessions, const char *name, int *rc)
     return bytes;
 }
 
-/* Finish what a crash left half removed, and add up what is there. */
+/* Finishes removals that a crash interrupted, and adds up the segments. */
 static void sessions_add_up(struct journal *j)
 {
     DIR *d = folder_list(j->sessions);

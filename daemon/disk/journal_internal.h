@@ -1,5 +1,5 @@
 /*
- * journal_internal.h - what the journal's files share: records, segments, logs, the folder
+ * journal_internal.h - shared by journal*.c: records, segments, logs, the folder
  */
 #ifndef RECOND_DAEMON_JOURNAL_INTERNAL_H
 #define RECOND_DAEMON_JOURNAL_INTERNAL_H
@@ -15,9 +15,9 @@
 #define JOURNAL_VERSION 1u
 #define JOURNAL_FLAG_GROUP 1u
 #define JOURNAL_SUFFIX ".seg"
-#define JOURNAL_SEGMENT_BODY 32u        /* of a SEGMENT record */
-#define JOURNAL_GROUP_MAX 128           /* records that one write takes at most ... */
-#define JOURNAL_GROUP_BYTES (16u << 20) /* ... and bytes from which on it takes no more */
+#define JOURNAL_SEGMENT_BODY 32u        /* bytes of a SEGMENT record's body */
+#define JOURNAL_GROUP_MAX 128           /* records of one write at most */
+#define JOURNAL_GROUP_BYTES (16u << 20) /* bytes after which a write takes no more records */
 
 /* ---- journal_record.c: bytes and names; no I/O */
 struct journal_head {
@@ -27,12 +27,12 @@ struct journal_head {
     uint64_t number;
 };
 
-/* Out: head [24], the sum over it and the parts */
+/* Out: head [24], with the sum over it and the parts */
 void journal_record_encode(uint8_t *head, enum journal_type type, uint8_t flags, uint64_t number,
                            const struct iovec *part, int n_parts, uint32_t length);
-/* Is this the header of a record, as far as one can see without the body? */
+/* Does this look like the header of a record, as far as can be told without the body? */
 bool journal_record_parse(struct journal_head *h, const uint8_t *head);
-/* Does its sum hold? In: record, header and body */
+/* Is the record's checksum right? In: record, header and body */
 bool journal_record_whole(const struct journal_head *h, const uint8_t *record);
 void journal_record_segment_body(uint8_t *body, const char *id);
 bool journal_record_is_segment_of(const struct journal_head *h, const uint8_t *record,
@@ -42,25 +42,24 @@ bool journal_record_is_segment_of(const struct journal_head *h, const uint8_t *r
  * end the process) */
 struct journal_window {
     int fd;
-    uint64_t size; /* of the file, when it was opened */
+    uint64_t size; /* bytes of the file when it was opened */
     uint8_t *buf;
     size_t cap, len;
-    uint64_t at; /* where buf[0] is in the file */
+    uint64_t at; /* offset of buf[0] in the file */
 };
 
 int journal_window_open(struct journal_window *w, int dir, uint64_t first, struct err *err);
-/* Bytes [off, off + n) of the file, borrowed until the next call; all of them lie in it.
+/* Returns bytes [off, off + n) of the file, borrowed until the next call; all of them lie in it.
  * Returns: 0; ERR_IO; ERR_MEMORY */
 int journal_window_get(struct journal_window *w, const uint8_t **p, uint64_t off, size_t n,
                        struct err *err);
-/* The header at `off`, and the whole record, borrowed likewise.
- * Returns: 0; ERR_INPUT: there is none, or (of the record) it is not what was written; ERR_IO;
- *          ERR_MEMORY */
+/* Reads the header at `off`, or the whole record, borrowed likewise.
+ * Returns: 0; ERR_INPUT: there is noneor it is damaged; ERR_IO; ERR_MEMORY */
 int journal_window_head(struct journal_window *w, struct journal_head *h, uint64_t off,
                         struct err *err);
 int journal_window_record(struct journal_window *w, struct journal_head *h, const uint8_t **record,
                           uint64_t off, struct err *err);
-void journal_window_close(struct journal_window *w); /* the file; the buffer stays */
+void journal_window_close(struct journal_window *w); /* closes the file and keeps the buffer */
 void journal_window_free(struct journal_window *w);
 
 /* ---- journal_folder.c: what is in the folder */
@@ -74,22 +73,20 @@ void journal_folder_close(struct journal *j);
 int journal_folder_session(const struct journal *j, const char *id, int *dir, struct err *err);
 int journal_folder_make_session(struct journal *j, const char *id, int *dir, struct err *err);
 int journal_folder_segments(struct journal_list *list, int dir, struct err *err);
-/* Bytes of a session's segments. */
+/* Returns the bytes of a session's segments. */
 uint64_t journal_folder_bytes(int dir);
-/* Segments of a folder, one after the other, without allocating: the two with the smallest numbers;
- * 0 where there is none. */
+/* Finds the two segments with the smallest numbers, without allocating; 0 where there is none. */
 int journal_folder_oldest(int dir, uint64_t *oldest, uint64_t *second);
 
 /* ---- journal_mark.c: the number of a record that was synced, in a file beside the segments. It is
  * written behind each sync and not synced itself: so it is never ahead of what is durable, and a
  * journal that ends before it has lost records. */
-int journal_mark_open(int dir); /* -1 if it cannot be had */
+int journal_mark_open(int dir); /* -1 on errors */
 void journal_mark_write(int fd, uint64_t number);
-uint64_t
-journal_mark_read(int dir); /* 0 = none, or it cannot be read: records speak for themselves */
+uint64_t journal_mark_read(int dir); /* 0 = none, or unreadable: the records decide then */
 
 /* ---- journal_segment.c: the writer's side; called by the thread that has the log's turn */
-/* A writer's scratch. */
+/* A writer's buffers. */
 struct journal_group {
     uint8_t head[1 + JOURNAL_GROUP_MAX][JOURNAL_HEADER_BYTES];
     uint8_t segment[JOURNAL_SEGMENT_BODY];
@@ -99,7 +96,7 @@ struct journal_group {
 };
 
 /* Write a chain of entries as one group and make it durable. Sets their numbers; an entry that is
- * too long stays without. Returns: 0; ERR_IO: nothing of it is acknowledged, the log is fenced */
+ * too long gets none. Returns: 0; ERR_IO: nothing of it is acknowledged, the log is fenced */
 int journal_segment_write(struct journal_log *log, struct journal_group *g,
                           struct journal_entry *chain);
 void journal_segment_forget(struct journal_log *log, uint64_t before);
@@ -109,7 +106,7 @@ void journal_segment_close(struct journal_log *log);
 struct journal_log {
     struct turn_entry turn; /* first */
     struct journal *j;
-    struct journal_log *next_log; /* under journal.lock */
+    struct journal_log *next_log; /* guarded by journal.lock */
     char id[JOURNAL_ID_LEN + 1];
     bool sync;
     journal_done_fn *done;
@@ -118,23 +115,23 @@ struct journal_log {
     struct lock lock;
     pthread_cond_t idle;
     struct journal_entry *head, **tail;
-    int n_pending; /* entries that done() has not been called for */
-    int refs;      /* of the queue of turns, and of threads that are about to announce work */
+    int n_pending; /* entries whose done() was not called yet */
+    int refs;      /* references: the turn queue, and threads that are about to announce work */
 
     /* of the thread that has the turn */
     int dir, fd;      /* fd -1: the next group begins a segment */
     int mark;         /* journal_mark_open(), at the first sync; -1: none */
-    uint64_t first;   /* of the segment that is open */
-    uint64_t end;     /* where the last good group of it ends */
-    uint64_t number;  /* of the next record */
-    bool barrier;     /* the next group begins behind what is durable, or as good as that */
-    uint64_t sync_us; /* when an asynchronous log was synced */
+    uint64_t first;   /* first number of the open segment */
+    uint64_t end;     /* offset behind its last good group */
+    uint64_t number;  /* number of the next record */
+    bool barrier;     /* all before the next group counts as durable */
+    uint64_t sync_us; /* time of the last sync of an asynchronous log */
 
-    atomic_ullong last, forget, bytes; /* bytes: of the segments */
+    atomic_ullong last, forget, bytes; /* bytes: sum of the segments */
     atomic_bool cut, fenced;
 };
 
-/* Serve a log that the caller has the turn of. Returns true if it has more. */
+/* Serves a log whose turn the caller has. Returns true if it has more to write. */
 bool journal_log_serve(struct journal_log *log, struct journal_group *g);
 void journal_log_unref(struct journal_log *log);
 
@@ -149,7 +146,7 @@ struct journal {
     int dir, sessions, lock_file;
     struct turn_pool pool;
     struct journal_group groups[JOURNAL_THREADS_MAX]; /* by thread */
-    atomic_ullong next_look_us;
+    atomic_ullong next_measure_us;
     atomic_bool full, stopped;
     struct journal_counts counts;
     struct lock lock; /* guards the list */

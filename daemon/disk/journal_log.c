@@ -87,7 +87,7 @@ void journal_log_unref(struct journal_log *log)
     lock_give(&log->lock);
 }
 
-/* Puts the log into the queue of turns, which takes over a reference of the caller's. After
+/* Puts the log into the turn queue, which takes over a reference of the caller's. After
  * journal_stop() no thread serves that queue, so we fail the entries here. */
 static void log_announce(struct journal_log *log)
 {
@@ -153,7 +153,7 @@ static uint64_t entry_bytes(const struct journal_entry *e)
     return n;
 }
 
-/* The oldest pending entries, as many as one group takes. */
+/* Gathers the oldest pending entries, as many as one group takes. */
 static struct journal_entry *chain_detach(struct journal_log *log)
 {
     struct journal_entry *chain, **at;

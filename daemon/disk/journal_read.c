@@ -7,7 +7,7 @@ struct journal_reader {
     struct journal_window w;
     struct journal_list list;
     char id[JOURNAL_ID_LEN + 1];
-    int dir, segment; /* segment: index of the one that is open */
+    int dir, segment; /* segment: index of the open one */
     uint64_t next, last, at;
 };
 
@@ -17,14 +17,14 @@ static int record_spoilt(const struct journal_reader *r, struct err *err)
                   (unsigned long long)r->next);
 }
 
-/* Is what the window returned (rc, *h) the record r->next? */
+/* Did the window return (rc, *h) the record r->next? */
 static int record_judge(const struct journal_reader *r, const struct journal_head *h, int rc,
                         struct err *err)
 {
     return rc == ERR_INPUT || (rc == 0 && h->number != r->next) ? record_spoilt(r, err) : rc;
 }
 
-/* Open a segment and stand behind its first record. */
+/* Opens a segment and moves behind its SEGMENT record. */
 static int segment_enter(struct journal_reader *r, int segment, struct err *err)
 {
     const uint8_t *p;
@@ -55,7 +55,7 @@ static int segment_enter_next(struct journal_reader *r, struct err *err)
     return segment_enter(r, next, err);
 }
 
-/* Goes to the record `from`. Bodies before it are not read. */
+/* Moves to the record `from`. Bodies before it are not read. */
 static int record_find(struct journal_reader *r, uint64_t from, struct err *err)
 {
     struct journal_head h;

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #define SEARCH_STEP ((size_t)64 << 10)
-/* A client can fill its frames with what looks like headers. Beyond so many bytes summed in vain
- * the search gives up and calls it damage, which costs no other session anything. */
+/* A client can fill its frames with data like headers. When so many bytes were summed in vain, the
+ * search stops and reports damage, which costs no other session time. */
 #define SEARCH_BUDGET (1ull << 30)
 
 struct scanner {
@@ -24,15 +24,15 @@ struct scanner {
     uint64_t bytes_cut;
 };
 
-/* Where the valid part of a segment ends, and why there. */
+/* The end of the valid part of a segment, and why it ends there. */
 struct stop {
     uint64_t at;   /* bytes */
-    int n_records; /* behind the SEGMENT record */
-    bool torn_at;  /* what follows may be a torn write, as far as it can be told there */
+    int n_records; /* records behind the SEGMENT record */
+    bool torn_at;  /* the bytes that follow may be a torn write */
     const char *why;
 };
 
-/* Is this whole record the one that belongs here? */
+/* Is this whole record the expected one? */
 static const char *record_misplaced(const struct scanner *s, const struct journal_head *h,
                                     const uint8_t *record, uint64_t off)
 {
@@ -75,7 +75,7 @@ static int segment_walk(struct scanner *s, struct stop *stop, struct err *err)
     return rc == ERR_INPUT ? 0 : rc;
 }
 
-/* A whole record that begins a group, behind `from`? Returns 1, 0, or an error. */
+/* Is there a whole record behind `from` that begins a group? Returns 1, 0, or an error. */
 static int group_behind(struct scanner *s, uint64_t from, struct err *err)
 {
     static const uint8_t magic[4] = {JOURNAL_MAGIC & 255, JOURNAL_MAGIC >> 8 & 255,
@@ -127,8 +127,8 @@ static void scan_damage(struct scanner *s, uint64_t first, uint64_t at, const ch
     LOG_AT(LOG_ERR, "session %s: %s", s->id, s->scan->damage);
 }
 
-/* Cuts the last segment behind its first `at` bytes, or removes it if it holds no record. What is
- * kept is synced, because its writer may have died before it did so. */
+/* Cuts the last segment behind its first `at` bytes, or removes it if it holds no record. The kept
+ * part is synced, because its writer may have died before its sync. */
 static int tail_cut(struct scanner *s, uint64_t first, const struct stop *stop, struct err *err)
 {
     char name[FOLDER_NAME_CAP];
@@ -175,7 +175,7 @@ static int segment_scan(struct scanner *s, uint64_t first, bool last, struct err
     if (rc == ERR_MEMORY || later == ERR_MEMORY) {
         rc = err_set(err, ERR_MEMORY, "%s", why.text);
     } else if (rc || later < 0) {
-        scan_damage(s, first, stop.at, why.text); /* a bad sector is damage, too */
+        scan_damage(s, first, stop.at, why.text); /* a bad sector counts as damage */
         rc = 0;
     } else if (later || (stop.why && !stop.torn_at) || (stop.why && !last)) {
         scan_damage(s, first, stop.at, stop.why);

@@ -10,9 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define ASYNC_SYNC_US 1000000 /* an asynchronous log is synced that often, while it is written */
+#define ASYNC_SYNC_US 1000000 /* time between two syncs of an asynchronous log that is written */
 
-/* fdatasync(), timed and counted. */
+/* Times and counts an fdatasync(). */
 static int log_sync(struct journal *j, int fd)
 {
     uint64_t start = clock_us();
@@ -43,7 +43,7 @@ static void iov_push(struct journal_group *g, void *base, size_t len)
     g->bytes += len;
 }
 
-/* The group's bytes, as a row of pieces. A group that begins a segment begins with its record. */
+/* Gathers the group's bytes as pieces, in a new segment behind its SEGMENT record. */
 static void group_gather(struct journal_log *log, struct journal_group *g,
                          struct journal_entry *chain)
 {
@@ -78,7 +78,7 @@ static void group_gather(struct journal_log *log, struct journal_group *g,
     }
 }
 
-/* All of it at `off`, in as many calls as the system makes of it. Returns 0 or an errno. */
+/* Writes all of it at `off`, in as many calls as needed. Returns 0 or an errno. */
 static int iov_write(int fd, struct iovec *iov, int n, uint64_t off)
 {
     while (n) {
@@ -121,7 +121,7 @@ static int log_fence(struct journal_log *log, const char *what, int error)
 }
 
 /* Ends the open segment if it is long enough or was told to end. It is synced first, in an
- * asynchronous log as well, so that a later segment proves an earlier one whole. */
+ * asynchronous log too, so that a later segment proves an earlier one whole. */
 static int segment_rotate(struct journal_log *log)
 {
     int error = 0;
@@ -165,8 +165,8 @@ static int segment_begin(struct journal_log *log)
     return log->fd < 0 ? errno : 0;
 }
 
-/* Make durable what was promised to be. An asynchronous log promises nothing, but is synced now and
- * then, so that a crash of the machine costs about a second and damage before that is seen. */
+/* Syncs the group. An asynchronous log promises nothing, but is synced now and then, so that a
+ * crash of the machine costs about a second and earlier damage is seen. */
 static int group_settle(struct journal_log *log, bool fresh)
 {
     uint64_t now;
@@ -228,7 +228,8 @@ int journal_segment_write(struct journal_log *log, struct journal_group *g,
     return 0;
 }
 
-/* Oldest first, one at a time, so that a crash in between leaves no gap; and never the last one. */
+/* Removes segments oldest first, one at a time, so that a crash leaves no gap; the last one
+ * stays. */
 void journal_segment_forget(struct journal_log *log, uint64_t before)
 {
     char name[FOLDER_NAME_CAP];

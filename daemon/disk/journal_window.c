@@ -17,7 +17,7 @@ int journal_window_open(struct journal_window *w, int dir, uint64_t first, struc
     return w->fd < 0 ? err_at(err, ERR_IO, name, "cannot open it: %s", strerror(errno)) : 0;
 }
 
-/* At least n bytes from off, and more where the file and the buffer have room. */
+/* Reads at least n bytes from off, and more where the file and the buffer have room. */
 static int window_fill(struct journal_window *w, uint64_t off, size_t n, struct err *err)
 {
     uint64_t left = w->size - off;

@@ -1,4 +1,4 @@
-/* The folder, a session's files, a frame's way to the disk. */
+/* The store's folder, a session's files, a frame's way to the disk. */
 #include "daemon/disk/store_internal.h"
 
 #include "daemon/clock.h"
@@ -17,9 +17,9 @@
 
 #define SUFFIX "/journal"
 
-/* ------------------------------------------------------------------------- what a record says */
+/* ---------------------------------------------------------------------- the content of a record */
 
-void store_meta_encode(uint8_t out[STORE_META_BYTES], const struct store_meta *m)
+static void store_meta_encode(uint8_t out[STORE_META_BYTES], const struct store_meta *m)
 {
     struct bytes_writer w = bytes_writer(out, STORE_META_BYTES);
 
@@ -59,8 +59,7 @@ bool store_meta_decode(struct store_meta *m, const uint8_t in[STORE_META_BYTES])
 
 /* ------------------------------------------------------------------------- the folder */
 
-/* The path of the configuration, else a folder in $STATE_DIRECTORY. Returns false if neither is
- * given. */
+/* Chooses the configured path, else a folder in $STATE_DIRECTORY. False: there is neither. */
 static bool store_choose_path(const struct config *config, char *path, size_t cap)
 {
     const char *state = getenv("STATE_DIRECTORY");
@@ -296,7 +295,7 @@ struct store_ticket *store_ticket_new(struct session_disk *d, struct queue_item 
     return t;
 }
 
-/* The frame is on the disk. Once it is handed on, its slot and the ticket may be used again. */
+/* The frame is on the disk. After the callback its slot and its ticket may be used again. */
 static void ticket_admit(struct session *s, struct store_ticket *t)
 {
     const struct queue_dropped displaced = t->displaced;
@@ -307,7 +306,7 @@ static void ticket_admit(struct session *s, struct store_ticket *t)
     d->store->ops.stored(s, t->item, &displaced);
 }
 
-/* A thread of the journal calls this when a record could not be written. The session takes no more
+/* Called by a thread of the journal when a record could not be written. The session takes no more
  * frames, the other sessions go on. */
 static void ticket_refuse(struct session *s, struct store_ticket *t)
 {
@@ -340,7 +339,7 @@ static void ticket_on_done(void *ctx, struct journal_entry *e, int rc)
     session_unref(s);
 }
 
-/* Under `storing`, so that ordinals and numbers rise together. */
+/* The lock `storing` keeps ordinals and record numbers in the same order. */
 static void ticket_append(struct session_disk *d, struct store_ticket *t, const char *source)
 {
     struct queue_item *item = t->item;

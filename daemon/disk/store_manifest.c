@@ -18,18 +18,18 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The form of all files of a session. 1 had frames without parts, 2 frames without sources. */
+/* The format of a session's files. Format 1 had frames without parts, 2 frames without sources. */
 #define VERSION 3
 #define TEXT_MAX 65536
 #define NAME_BYTES (API_ID_CAP + 16)
 
-static void hex(char *out, const uint8_t *in, int n)
+static void hex_put(char *out, const uint8_t *in, int n)
 {
     for (int i = 0; i < n; i++)
         snprintf(out + 2 * i, 3, "%02x", in[i]);
 }
 
-static bool unhex(uint8_t *out, const char *in, int n)
+static bool hex_get(uint8_t *out, const char *in, int n)
 {
     if (strlen(in) != 2 * (size_t)n || strspn(in, "0123456789abcdef") != 2 * (size_t)n)
         return false;
@@ -42,11 +42,11 @@ static bool unhex(uint8_t *out, const char *in, int n)
 
 /* ------------------------------------------------------------------------- out */
 
-/* The text's last member is its own checksum: CRC-32C of what stands before it. */
+/* The text's last member is its own checksum: CRC-32C of all before it. */
 #define SUM ",\"crc32c\":\"%08x\"}"
 #define SUM_BYTES 21
 
-/* In: the object, len bytes; 0 = it did not fit. Returns the new length, 0 likewise. */
+/* In: the object, len bytes; 0 = it did not fit. Returns the new length, or 0. */
 static size_t sum_append(char *buf, size_t cap, size_t len)
 {
     if (len == 0 || len + SUM_BYTES >= cap)
@@ -106,7 +106,7 @@ static size_t manifest_encode(char *buf, size_t cap, const struct store_manifest
     json_close(&w);
     json_open_list(&w, "tokens");
     for (int i = 0; i < m->n_tokens; i++) {
-        hex(text, m->tokens[i].sha256, 32);
+        hex_put(text, m->tokens[i].sha256, 32);
         json_open_map(&w, NULL);
         json_put_i64(&w, "scope", m->tokens[i].scope);
         json_put_text(&w, "sha256", text);
@@ -118,7 +118,7 @@ static size_t manifest_encode(char *buf, size_t cap, const struct store_manifest
     return sum_append(buf, cap, json_finish(&w));
 }
 
-int store_manifest_write(int sessions, const struct store_manifest *m, struct err *err)
+static int store_manifest_write(int sessions, const struct store_manifest *m, struct err *err)
 {
     char *text = malloc(TEXT_MAX);
     int dir, rc;
@@ -152,7 +152,7 @@ void store_manifest_remove(int sessions, const char *id)
 
 /* ------------------------------------------------------------------------- in */
 
-/* Manifests of earlier versions lack some options. They get the values that held then. */
+/* Manifests of earlier versions lack some options, which get the values of that time. */
 static void manifest_get_options(const struct json_at *root, struct session_options *o)
 {
     struct json_at at;
@@ -163,7 +163,7 @@ static void manifest_get_options(const struct json_at *root, struct session_opti
     o->journal = SESSION_JOURNAL_SYNC;
     o->mode = SESSION_LIVE;
     o->fusion = SESSION_FUSION_PAPER;
-    o->submap_m = 4; /* what is the default since the option is there */
+    o->submap_m = 4; /* the default since the option exists */
     o->decode_scale = 1;
     o->views = SESSION_VIEWS_OFF;
     o->consistency = SESSION_CONSISTENCY_PAPER;
@@ -183,11 +183,11 @@ static void manifest_get_tokens(const struct json *root, struct store_manifest *
         json_get_int(&at, "scope", &t->scope, 0, 2);
         json_get_text(&at, "sha256", text, sizeof(text));
         memcpy(t->session, m->id, sizeof(t->session));
-        m->n_tokens += unhex(t->sha256, text, 32);
+        m->n_tokens += hex_get(t->sha256, text, 32);
     }
 }
 
-/* Manifests of earlier builds have none. */
+/* Manifests of earlier builds lack these. */
 static void manifest_get_places(const struct json *root, struct store_manifest *m,
                                 struct json_issues *issues)
 {

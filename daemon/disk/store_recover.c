@@ -2,9 +2,9 @@
  * After a start: every session of the folder comes back, then its journal is replayed.
  *
  * First, before the edges are open, each session is made again from its meta file and its newest
- * checkpoint and stands in the registry as "recovering". Then a thread feeds the frames behind the
- * checkpoints through the same queues that live frames take. Suspects go first, each with the
- * whole process to itself; one that has killed twice is put into quarantine instead.
+ * checkpoint and registered as "recovering". Then a thread feeds the frames behind the checkpoints
+ * through the queues of live frames. Suspects go first, each with the whole process to itself; one
+ * that has killed twice is put into quarantine instead.
  */
 #include "daemon/disk/store_internal.h"
 
@@ -24,7 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ------------------------------------------------------------------------- making them again */
+/* -------------------------------------------------------------------- making the sessions again */
 
 static int by_rank(const void *a, const void *b)
 {
@@ -33,7 +33,7 @@ static int by_rank(const void *a, const void *b)
     return x->rank < y->rank ? -1 : x->rank > y->rank;
 }
 
-/* A deleted session, or one that was never told to a client: no record, no checkpoint. */
+/* Removes a session that was deleted, or has neither a record nor a checkpoint. */
 static bool is_left_over(const struct store *st, const char *id)
 {
     int fd = folder_open_at(journal_sessions(st->journal), id);
@@ -56,7 +56,7 @@ static void session_kept(const char *id, const char *why)
               "session %s does not come back, its files are kept: %s", id, why);
 }
 
-/* A folder without a meta file. */
+/* Handles a folder without a meta file. */
 static void session_clean_up(struct store *st, const char *id)
 {
     struct err err = {0};
@@ -67,7 +67,7 @@ static void session_clean_up(struct store *st, const char *id)
         LOG_AT(LOG_WARNING, "session %s: left-over files stay: %s", id, err.text);
 }
 
-/* Another build's session: renamed, so that it is said once, and nothing of it is lost. */
+/* Renames another build's session, so that it is reported once and nothing of it is lost. */
 static void session_set_aside(struct store *st, const char *id, const struct err *why)
 {
     const int sessions = journal_sessions(st->journal);
@@ -118,16 +118,16 @@ static int recovery_list(struct store *st, struct store_manifest **out, int *n, 
     return rc;
 }
 
-/* The machine went down under a journal that was not synced: its last records may be lost. */
+/* The machine went down under an unsynced journal, whose last records may be lost. */
 static bool may_have_lost(const struct store_manifest *m, const struct store *st)
 {
     return m->options.journal != SESSION_JOURNAL_SYNC && strcmp(m->boot, st->boot) != 0;
 }
 
 /*
- * Another build's checkpoint is newer than the one that was loaded (number 0 = none). If the
- * journal reaches back, it is replayed instead, under a new epoch; else nothing on the disk
- * changes.
+ * Decides what to do with another build's checkpoint that is newer than the loaded one (number 0 =
+ * none). If the journal reaches back, it is replayed instead, under a new epoch; else nothing on
+ * the disk changes.
  */
 static int returning_replace_foreign(struct store_returning *b, const struct journal_scan *scan,
                                      const struct checkpoint_state *c, struct err *err)
@@ -148,14 +148,13 @@ static int returning_replace_foreign(struct store_returning *b, const struct jou
     return 0;
 }
 
-/* The newest checkpoint that belongs to this journal, into the session. Returns 0 also if there is
- * none. */
+/* Loads the journal's newest checkpoint into the session. Returns 0 also if there is none. */
 static int returning_load_checkpoint(struct store_returning *b, const struct store_manifest *m,
                                      const struct journal_scan *scan, struct err *err)
 {
     struct store *st = session_disk(b->s)->store;
     const char *id = session_id(b->s);
-    /* A checkpoint may hold records that an unsynced journal has lost. It is not used then. */
+    /* A checkpoint that holds records which an unsynced journal has lost is not used. */
     const bool cut = !scan->damaged && may_have_lost(m, st);
     struct checkpoint_state c;
     int rc = checkpoint_load(&c, st->checkpoint, id, cut ? scan->last : UINT64_MAX, err);
@@ -176,8 +175,8 @@ static int returning_load_checkpoint(struct store_returning *b, const struct sto
     return rc;
 }
 
-/* Clients start over, with a new epoch, where the session's points may differ from here on. The
- * meta file is written again if it has changed. */
+/* Makes clients start over, with a new epoch, where the session's points may differ from here on.
+ * Writes the meta file again if it has changed. */
 static int returning_check_epoch(const struct store_returning *b, const struct store_manifest *m,
                                  struct err *err)
 {
@@ -198,7 +197,7 @@ static int returning_check_epoch(const struct store_returning *b, const struct s
     return store_session_write(b->s, err);
 }
 
-/* ------------------------------------------------------------------------- what to replay */
+/* ------------------------------------------------------------------------- records to replay */
 
 struct tally {
     uint64_t frames, dropped, refused, front_refused, front_dropped;
@@ -211,7 +210,7 @@ static void returning_mark(struct store_returning *b, uint64_t number, enum stor
         b->ends[number - b->from - 1] = (uint8_t)end;
 }
 
-/* The frame made another one go. */
+/* Marks the frame that was dropped for this one. */
 static void tally_add_displaced(struct store_returning *b, struct tally *t,
                                 const struct store_meta *m)
 {
@@ -270,7 +269,7 @@ static void tally_add_outcome(struct store_returning *b, struct tally *t, const 
     t->refused += status != CONTROL_DROPPED;
 }
 
-/* One pass over the records behind the checkpoint: how did each frame end, as far as is known? */
+/* Reads the records behind the checkpoint once: how did each frame end, as far as is known? */
 static int returning_survey(struct recovery *r, struct store_returning *b, struct tally *t,
                             struct err *err)
 {
@@ -289,8 +288,9 @@ static int returning_survey(struct recovery *r, struct store_returning *b, struc
             rc = tally_add_frame(b, t, body, len, err);
         else
             tally_add_outcome(b, t, body, len);
+        /* the frame was lost: nothing to replay */
         if (type != JOURNAL_FRAME)
-            returning_mark(b, number, STORE_END_DROPPED); /* no frame: nothing to replay */
+            returning_mark(b, number, STORE_END_DROPPED);
     }
     journal_read_close(&b->reader);
     return rc == ERR_END ? 0 : rc;
@@ -385,7 +385,7 @@ static int returning_bring(struct recovery *r, const struct store_manifest *m, s
     return 0;
 }
 
-/* ------------------------------------------------------------------------- others' side */
+/* ------------------------------------------------------------------------- for other threads */
 
 static int recovery_bring_all(struct recovery *r, const struct store_manifest *manifests, int n,
                               struct err *err)

@@ -4,16 +4,16 @@
 
 #include "daemon/disk/store.h"
 
-/* All sessions of the folder, in the order in which they were made, into the registry, as
- * "recovering". What cannot be read is told in the log and kept. */
+/* Makes all sessions of the folder again, in the order in which they were created, and registers
+ * them as "recovering". Sessions that cannot be read are logged and kept. */
 MUST_CHECK int store_recover(struct recovery **r, struct store *st, struct err *err);
-/* Replay their journals, by a thread of its own; when the edges are there. r may be NULL. */
+/* Starts a thread that replays their journals, once the edges are there. r may be NULL. */
 void store_replay(struct recovery *r);
-/* Seconds after which it is worth asking for a session that comes back. */
+/* Returns the seconds after which a client should ask for a recovering session again. */
 int store_back_s(struct session *s);
-/* A frame that came out of the journal (queue_item.replayed) has ended. */
+/* A frame of the journal (queue_item.replayed) has ended. */
 void store_replayed(struct session *s);
-/* Ends its thread, done or not; *r stays, for frames that are still under way. */
+/* Ends its thread, done or not; *r stays for frames that are still under way. */
 void store_recover_stop(struct recovery *r);
 void store_recover_free(struct recovery **r);
 

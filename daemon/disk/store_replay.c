@@ -1,4 +1,4 @@
-/* The journals' frames, fed through the same queues that live frames take (store_recover.c). */
+/* Feeds the journals' frames through the queues of live frames (store_recover.c). */
 #include "daemon/disk/store_internal.h"
 
 #include "daemon/clock.h"
@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define KILLS_MAX 2 /* deaths that a frame may cause */
+#define KILLS_MAX 2 /* times that a frame may kill the process */
 #define MOMENT_US 5000
 #define AT_ONCE 16 /* sessions that are replayed side by side */
 
@@ -29,7 +29,7 @@ static const struct suspect_frame *recovery_suspect(const struct recovery *r,
     return NULL;
 }
 
-/* Keep the frame for the operator. */
+/* Keeps the frame for the operator. */
 static void record_quarantine(struct recovery *r, const struct session *s, uint64_t seq,
                               const uint8_t *body, size_t len)
 {
@@ -53,7 +53,7 @@ static void record_quarantine(struct recovery *r, const struct session *s, uint6
               session_id(s), (unsigned long long)seq, KILLS_MAX, path);
 }
 
-/* A frame of the journal, and how its source's poses went on behind it. */
+/* A frame of the journal, and its source's motion behind it. */
 struct record {
     uint64_t number;
     const uint8_t *body;
@@ -68,7 +68,7 @@ static enum frame_pose_convention convention_of(const struct store_meta *m)
     return m->flags & STORE_FRAME_CV ? FRAME_POSE_CV : FRAME_POSE_OPENGL;
 }
 
-/* The frame's message, and behind it the camera of its depth and the models of both cameras. */
+/* Parses the frame's message, the camera of its depth and the models of both cameras. */
 static int record_parse(struct record *r, const uint8_t *msg, size_t len, struct err *err)
 {
     size_t rig = r->meta.flags & STORE_FRAME_RIG ? FRAME_RIG_BYTES : 0;
@@ -97,7 +97,7 @@ static int record_read(struct record *r, struct err *err)
     return record_parse(r, r->body + STORE_META_BYTES, r->len - STORE_META_BYTES, err);
 }
 
-/* Into the queue, as if it had just come in. */
+/* Pushes it into the queue like a frame that just came in. */
 static int record_push(struct recovery *r, struct session *s, const struct record *c,
                        struct err *err)
 {
@@ -136,7 +136,7 @@ static int record_push(struct recovery *r, struct session *s, const struct recor
     return 0;
 }
 
-/* The session takes no more: what could not be replayed stays on the disk. */
+/* The session takes no more frames: those not replayed stay on the disk. */
 static void returning_give_up(struct store_returning *b, const struct err *err)
 {
     session_unqueue(b->s, b->unfed);
@@ -145,8 +145,8 @@ static void returning_give_up(struct store_returning *b, const struct err *err)
     b->fed = true;
 }
 
-/* Replays the record of a frame. The path of its source goes on with it however it ended; it is
- * computed again if it was used. Out: *used. Returns an error for a frame that was used alone. */
+/* Replays the record of a frame. Its source's path continues with it however it ended; it is
+ * computed again if it was used. Out: *used. Returns an error for a used frame alone. */
 static int record_take(struct recovery *r, struct store_returning *b, struct record *c, bool *used,
                        struct err *err)
 {
@@ -163,7 +163,7 @@ static int record_take(struct recovery *r, struct store_returning *b, struct rec
     return rc ? rc : record_push(r, b->s, c, err);
 }
 
-/* The next frame of a session that was used. Returns false if it has none left, or no room. */
+/* Feeds the session's next used frame. Returns false if none is left, or the queue has no room. */
 static bool returning_feed(struct recovery *r, struct store_returning *b, uint64_t *fed)
 {
     enum journal_type type;
@@ -216,7 +216,7 @@ static void recovery_wait(struct recovery *r)
     lock_give(&r->lock);
 }
 
-/* Replays each suspect while no other frame is under way, not even of its session. */
+/* Replays each suspect while no other frame is under way, not even one of its session. */
 static void returning_feed_alone(struct recovery *r, struct store_returning *b, int n_suspects)
 {
     uint64_t number = 0;
@@ -226,7 +226,8 @@ static void returning_feed_alone(struct recovery *r, struct store_returning *b, 
             recovery_wait(r);
             continue;
         }
-        if (number && recovery_suspect(r, b->s, number)) { /* we survived it, or it was put away */
+        /* the process survived it, or it is in quarantine */
+        if (number && recovery_suspect(r, b->s, number)) {
             suspect_clear(r->st->suspect, session_id(b->s), number);
             n_suspects--;
         }
@@ -253,7 +254,7 @@ static void recovery_feed_suspects(struct recovery *r)
                    session_id(r->list[i].s), n);
         returning_feed_alone(r, &r->list[i], n);
     }
-    if (!atomic_load(&r->stop)) /* the rest need no replay: they were used, or are gone */
+    if (!atomic_load(&r->stop)) /* the others need no replay: they were used, or are gone */
         for (int k = 0; k < r->n_suspects; k++)
             suspect_clear(r->st->suspect, r->suspects[k].id, r->suspects[k].number);
 }
@@ -293,7 +294,7 @@ int store_back_s(struct session *s)
     return back_s;
 }
 
-/* Those with the least to replay come first: most have nothing behind their checkpoint. */
+/* Sessions with the least to replay come first: most have nothing behind their checkpoint. */
 static int by_unfed(const void *a, const void *b)
 {
     const struct store_returning *x = a, *y = b;
@@ -306,8 +307,8 @@ static bool is_asked_for(const struct store_returning *b)
     return b->s && !b->fed && session_asked_for(b->s);
 }
 
-/* Notes for store_back_s() what lies before the sessions that are asked for. Returns whether there
- * is one with frames to feed. */
+/* Tells store_back_s() the frames that lie before the sessions that are asked for. Returns whether
+ * there is one with frames to feed. */
 static bool recovery_note_asked(struct recovery *r)
 {
     uint64_t asked = 0, asked_frames = 0, other_frames = 0;
@@ -332,8 +333,8 @@ static bool recovery_note_asked(struct recovery *r)
     return any;
 }
 
-/* The next frame of each session whose turn it is: of those that a client has asked for, else of
- * the first few. Returns false if there is none, or no room. */
+/* Feeds the next frame of each session that is served: those that a client has asked for, else the
+ * first few. Returns false if there is none, or no room. */
 static bool recovery_feed_some(struct recovery *r)
 {
     bool asked = recovery_note_asked(r), progress = false;

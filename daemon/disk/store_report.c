@@ -1,4 +1,4 @@
-/* What the store tells /metrics. */
+/* The store's metrics. */
 #include "daemon/disk/store_internal.h"
 
 void store_write_metrics(struct metrics_text *t, struct store *st)

@@ -53,16 +53,16 @@ bool store_get_counts(struct session *s, struct bytes_reader *r)
 
 /* ------------------------------------------------------------------------- out */
 
-/* What a checkpoint is made from. The device's sections come from the device, or from an earlier
- * checkpoint if that is given. */
+/* The rows of a checkpoint. The device's sections come from the device, or from an earlier
+ * checkpoint if one is given. */
 struct snapshot {
     struct gpu_session *device;
     const struct checkpoint_state *before;
-    size_t caps[CHECKPOINT_SECTIONS_MAX]; /* of the rows: state_section.bytes() */
+    size_t caps[CHECKPOINT_SECTIONS_MAX]; /* room of each row: state_section.bytes() */
 };
 
-/* Returns the bytes of all sections. Nothing changes them before they are saved, because this
- * thread has the session's turn. */
+/* Returns the bytes of all sections. They stay the same until they are saved, because this thread
+ * has the session's turn. */
 static size_t snapshot_measure(struct snapshot *from, struct session *s)
 {
     const struct state_section *const *row = session_disk(s)->store->ops.sections;
@@ -122,7 +122,7 @@ static int device_save(const struct snapshot *from, struct checkpoint_draft *d, 
     return rc;
 }
 
-/* The sections of the device stand behind the first row, where earlier builds have them. */
+/* The device's sections stand behind the first row, where earlier builds have them. */
 static int snapshot_save(const struct snapshot *from, struct session *s, struct checkpoint_draft *d,
                          struct err *err)
 {
@@ -153,7 +153,7 @@ static void snapshot_on_saved(void *ctx, uint64_t number, uint32_t rounds, uint6
                session_id(s), err_name(rc));
     }
     atomic_store(&d->again, rc ? -1 : 1);
-    if (rc == 0 && session_may_rest(s))
+    if (rc == 0 && session_may_suspend(s))
         d->store->ops.leave(s);
     session_unref(s);
 }
@@ -170,15 +170,15 @@ static bool disk_is_due(struct session_disk *d)
 {
     int every = atomic_load(&d->store->checkpoint_frames);
 
-    if (disk_is_saved(d)) { /* or nothing was used yet */
+    if (disk_is_saved(d)) { /* no frame was used yet, or all is saved */
         atomic_store(&d->want_save, false);
         return false;
     }
     return atomic_load(&d->want_save) || (every && d->unsaved >= (uint64_t)every);
 }
 
-/* Hands over the session as record `number` has left it; snapshot_on_saved() follows.
- * Returns: 0; ERR_BUSY: another session's checkpoint is under way; what a row's save() says */
+/* Hands over the session's state after record `number`; snapshot_on_saved() follows. Returns: 0;
+ * ERR_BUSY: another session's checkpoint is under way; the errors of a row's save() */
 static int snapshot_write(struct session *s, struct snapshot *from, uint64_t number,
                           struct err *err)
 {
@@ -214,19 +214,19 @@ void store_checkpoint(struct session *s, struct gpu_session *device)
     rc = snapshot_write(s, &from, d->number, &err);
     if (rc && wanted)
         atomic_store(&d->want_save, true);
-    if (rc == ERR_BUSY) /* at the next turn */
+    if (rc == ERR_BUSY) /* tried again at the next turn */
         return;
-    d->unsaved = 0; /* after an error, too: it is not tried again with every frame */
+    d->unsaved = 0; /* after an error too, so that not every frame tries again */
     if (rc)
         LOG_AT(LOG_WARNING, "session %s: no checkpoint: %s", session_id(s), err.text);
 }
 
-void store_want_checkpoint(struct session *s, bool rest)
+void store_want_checkpoint(struct session *s, bool suspend)
 {
     if (!session_disk(s))
         return;
-    if (rest)
-        session_allow_rest(s);
+    if (suspend)
+        session_allow_suspend(s);
     atomic_store(&session_disk(s)->want_save, true);
 }
 
@@ -235,13 +235,13 @@ bool store_wants_checkpoint(const struct session *s)
     return session_disk(s) && atomic_load(&session_disk(s)->want_save);
 }
 
-bool store_may_rest(struct session *s)
+bool store_may_suspend(struct session *s)
 {
     struct session_disk *d = session_disk(s);
 
     if (!d || session_dead(s))
         return true;
-    return session_may_rest(s) && disk_is_saved(d) && queue_used(session_queue(s)) == 0;
+    return session_may_suspend(s) && disk_is_saved(d) && queue_used(session_queue(s)) == 0;
 }
 
 bool store_settled(struct session *s)
@@ -276,7 +276,7 @@ int store_unpack(struct session *s, const struct checkpoint_state *c, struct err
     }
     session_disk(s)->number = c->number;
     atomic_store(&session_disk(s)->saved, c->number);
-    session_set_resting(s, true);
+    session_set_suspended(s, true);
     return 0;
 }
 
@@ -344,7 +344,7 @@ int store_fetch(struct session *s, struct err *err)
     struct checkpoint_state *c;
     int rc;
 
-    if (!d || !session_resting(s) || atomic_load(&d->fetched))
+    if (!d || !session_is_suspended(s) || atomic_load(&d->fetched))
         return 0;
     rc = newest_read(s, &c, err);
     if (rc == 0)
@@ -365,7 +365,7 @@ int store_restore(struct session *s, struct gpu_session *device, struct err *err
         newest_free(c);
         c = NULL;
     }
-    if (!c) /* it went to rest after this frame was decoded */
+    if (!c) /* the session was suspended after this frame was decoded */
         rc = newest_read(s, &c, err);
     if (rc == 0 && c->number != d->number)
         rc = err_set(err, ERR_STATE, "its checkpoint is not of its last frame");
@@ -373,6 +373,6 @@ int store_restore(struct session *s, struct gpu_session *device, struct err *err
         rc = gpu_session_load(device, c->row, c->len, err);
     newest_free(c);
     if (rc == 0)
-        session_set_resting(s, false);
+        session_set_suspended(s, false);
     return rc;
 }

@@ -24,12 +24,12 @@
 
 enum slot_state { SLOT_FREE, SLOT_FILLING, SLOT_AT_WORK };
 
-/* The file is this, in the byte order of the machine that it never leaves. */
+/* The layout of the file, in the byte order of the machine that it never leaves. */
 struct frame {
     char id[32];
     uint64_t number;
     uint32_t kills;
-    uint32_t check; /* CRC-32C of what is before it */
+    uint32_t check; /* CRC-32C of all before it */
 };
 
 struct image {
@@ -45,7 +45,7 @@ struct image {
 struct suspect {
     struct image *image; /* mapped */
     struct lock lock;    /* the list */
-    atomic_uint hint;    /* where to look for a free slot first */
+    atomic_uint hint;    /* where to search first for a free slot */
     void *alt_stack;
 };
 
@@ -74,7 +74,7 @@ static bool frame_is(const struct frame *f, const char *id, uint64_t number)
     return f->number == number && strcmp(f->id, id) == 0;
 }
 
-/* The place of a suspect in the list, or a free place, or NULL. */
+/* Returns the place of a suspect in the list, or a free place, or NULL. */
 static struct frame *list_place(struct frame *list, const char *id, uint64_t number)
 {
     struct frame *free_place = NULL;
@@ -88,8 +88,7 @@ static struct frame *list_place(struct frame *list, const char *id, uint64_t num
     return free_place;
 }
 
-/* Reads the file into `old`, which is all zero if the file is none of ours, damaged or of another
- * boot. */
+/* Reads the file into `old`, which is all zero if the file is damaged or of another boot. */
 static void image_read(int fd, struct image *old, const char boot[FOLDER_BOOT_CAP])
 {
     struct stat st;
@@ -100,8 +99,8 @@ static void image_read(int fd, struct image *old, const char boot[FOLDER_BOOT_CA
         memset(old, 0, sizeof(*old));
 }
 
-/* What the next process starts from: the suspects so far, and if the last one died by its own
- * doing, what it was at work on. */
+/* Fills the image that the next process starts from: the suspects so far and, if the last process
+ * crashed, the frames that it was working on. */
 static void image_carry_over(struct image *new, struct image *old)
 {
     for (int i = 0; i < SUSPECT_LIST; i++)
@@ -121,9 +120,9 @@ static void image_carry_over(struct image *new, struct image *old)
 }
 
 /*
- * The new image goes into a file beside, which then takes the old one's name: a death in between
- * leaves one or the other. Blocks are written, not left out, so that no store into the mapping can
- * meet a full disk.
+ * The new image goes into a second file, which then takes the old one's name: a crash leaves one or
+ * the other. Blocks are written, not left out, so that no store into the mapping can meet a full
+ * disk.
  */
 static int image_replace(struct suspect *s, const char *path, const struct image *image,
                          struct err *err)

@@ -1,16 +1,12 @@
 /*
- * suspect.h - which frames a process was working on when it died by its own doing
+ * suspect.h - which frames a process was working on when it crashed
  *
- * A small file, mapped and shared, so that what is in it survives any death of the process. A
- * thread that works on a frame enters the frame and takes it out again; a handler of crash signals
- * notes that the process is to blame itself. The next process finds the frames that were entered
- * then: one of them may be what killed it, so each is replayed alone, and one that has killed twice
- * is put away. A process that was killed from outside (SIGKILL, power) leaves no suspects. In place
- * of an attempt counter in the journal's records: that would cost every frame a write before its
- * work begins, for the journal is written by threads of its own, while a mapped page costs two
- * stores.
- * Trusts nothing: a file of another size, version or boot of the machine, or one that contradicts
- * itself, counts as empty.
+ * A small file, mapped and shared, survives any death of the process. A thread enters the frame
+ * that it works on and takes it out again; a handler of crash signals notes the crash. The next
+ * process replays each frame that was entered then alone; one that has caused two crashes goes into
+ * quarantine. SIGKILL and power failures leave no suspects. A counter in the journal would cost
+ * every frame a write before its work begins; a mapped page costs two stores.
+ * A file of another size, version or boot, or one that contradicts itself, counts as empty.
  * Threads: any, but for open, arm and close.
  */
 #ifndef RECOND_DAEMON_SUSPECT_H
@@ -26,31 +22,31 @@
 struct suspect;
 
 struct suspect_frame {
-    char id[32];     /* of the session */
-    uint64_t number; /* of the journal's record */
-    uint32_t kills;  /* deaths of the process that it was at work in */
+    char id[32];     /* id of the session */
+    uint64_t number; /* number of the journal's record */
+    uint32_t kills;  /* crashes of the process while it was at work */
 };
 
 /*
- * suspect_open - read what the last process left, then start clean
+ * suspect_open - read the last process's file, then start an empty one
  *
  * Returns: 0; ERR_MEMORY; ERR_IO (the file cannot be made or mapped)
  */
 MUST_CHECK int suspect_open(struct suspect **s, const char *path, struct err *err);
 
-/* All suspects, in no order; each stays in the file until suspect_clear(). Returns how many there
- * are; at most cap are written. */
+/* Fills all suspects, in no order; each stays in the file until suspect_clear(). Returns how many
+ * there are; at most cap are written. */
 int suspect_list(struct suspect *s, struct suspect_frame *out, int cap);
 
-/* Work on a frame begins. Returns a slot for suspect_leave(); -1 = the table is full, the frame is
- * then at work unprotected. Takes no lock. */
+/* Enters a frame whose work begins. Returns a slot for suspect_leave(); -1 = the table is full, and
+ * the frame is unprotected. Takes no lock. */
 int suspect_enter(struct suspect *s, const char *id, uint64_t number);
 void suspect_leave(struct suspect *s, int slot); /* -1 is fine */
 
-/* It was replayed alone and survived, or was put away. */
+/* The suspect was replayed alone and survived, or went into quarantine. */
 void suspect_clear(struct suspect *s, const char *id, uint64_t number);
 
-/* We die by our own doing: a crash, the watchdog's abort, a device fault. Async-signal-safe. */
+/* Notes a crash: a signal, the watchdog's abort, a device fault. Async-signal-safe. */
 void suspect_blame(struct suspect *s);
 
 /*
@@ -62,7 +58,7 @@ void suspect_blame(struct suspect *s);
  */
 MUST_CHECK int suspect_arm(struct suspect *s, struct err *err);
 
-/* A clean end: nothing is at work any more, unless suspect_blame() came first. Suspects that were
+/* Ends cleanly: nothing is at work any more, unless suspect_blame() came first. Suspects that were
  * not cleared stay in the file. */
 void suspect_close(struct suspect **s);
 

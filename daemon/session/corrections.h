@@ -1,9 +1,9 @@
 /*
- * corrections.h - which poses of a source one client has still to be told again
+ * corrections.h - the corrected poses of a source that one client was not told yet
  *
  * Poses of frames may be corrected after their acks. A range of the trajectory's rows is
- * remembered, not poses: the client is told the newest, at the rate at which it reads, and rows
- * between two corrected ones perhaps without need.
+ * remembered, not poses: the client is told the newest, at the rate at which it reads, and some
+ * rows that did not change.
  * Owner:   an outbox, under whose lock all but corrections_read() is called
  */
 #ifndef RECOND_DAEMON_CORRECTIONS_H
@@ -14,18 +14,18 @@
 #include <stdbool.h>
 
 struct corrections {
-    struct trajectory *of; /* NULL: the client feeds nothing, and is told of none */
+    struct trajectory *of; /* NULL: the client feeds nothing and is told no poses */
     uint32_t source;
     enum frame_pose_convention convention;
-    uint32_t first, last; /* rows of which it is not told yet */
+    uint32_t first, last; /* rows to be told */
     uint64_t revision;
 };
 
-/* Rows [first, last) are others from `revision` of the cloud on. */
+/* Rows [first, last) have new poses from `revision` of the cloud on. */
 void corrections_add(struct corrections *c, uint32_t first, uint32_t last, uint64_t revision);
-/* The next rows to tell, in *part, at most CONTROL_POSES_MAX. Returns false if there are none. */
+/* Fills *part with the next rows, at most CONTROL_POSES_MAX. Returns false if there are none. */
 bool corrections_next(struct corrections *c, struct corrections *part);
-/* What the client is told of them. Returns false if none is of its source. */
+/* Fills the message of these rows. Returns false if none is of its source. */
 bool corrections_read(const struct corrections *part, struct control_poses *poses);
 
 #endif

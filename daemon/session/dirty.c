@@ -14,8 +14,8 @@ void dirty_free(struct dirty *d)
     free(d->next);
 }
 
-/* Room for the block; the arrays grow with the cloud, by halves. */
-static bool reserve(struct dirty *d, uint32_t block)
+/* Reserves room for the block; the arrays grow with the cloud, by halves. */
+static bool dirty_reserve(struct dirty *d, uint32_t block)
 {
     uint32_t cap = block + block / 2 + 256;
     uint64_t *held;
@@ -39,7 +39,7 @@ static bool reserve(struct dirty *d, uint32_t block)
 
 bool dirty_hold(struct dirty *d, uint32_t block, uint64_t revision)
 {
-    if (!reserve(d, block))
+    if (!dirty_reserve(d, block))
         return false;
     d->held[block] = revision;
     return true;
@@ -47,7 +47,7 @@ bool dirty_hold(struct dirty *d, uint32_t block, uint64_t revision)
 
 bool dirty_mark(struct dirty *d, uint32_t block)
 {
-    if (!reserve(d, block))
+    if (!dirty_reserve(d, block))
         return false;
     if (d->next[block] != DIRTY_NONE)
         return true;

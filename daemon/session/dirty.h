@@ -1,5 +1,5 @@
 /*
- * dirty.h - the blocks that a client has still to be sent, those that wait longest first
+ * dirty.h - the blocks to send to a client, the longest waiting first
  *
  * The list runs through an array: a block is in it once, and the array grows with the cloud alone.
  * Threads: any that has the lock of the outbox to which the list belongs.
@@ -13,7 +13,7 @@
 #define DIRTY_NONE UINT32_MAX
 
 struct dirty {
-    uint64_t *held; /* [cap] revision of each block that the client holds */
+    uint64_t *held; /* [cap] revision of each block that the client has */
     uint32_t *next; /* [cap] next block of the list, itself = last, DIRTY_NONE = not in it */
     uint32_t cap, head, tail;
 };
@@ -21,12 +21,12 @@ struct dirty {
 void dirty_open(struct dirty *d);
 void dirty_free(struct dirty *d);
 
-/* These return false where there is no memory. */
+/* They return false if there is no memory. */
 bool dirty_hold(struct dirty *d, uint32_t block, uint64_t revision);
 bool dirty_mark(struct dirty *d, uint32_t block);
-/* The first block; DIRTY_NONE: there is none. */
+/* Returns the first block; DIRTY_NONE: there is none. */
 uint32_t dirty_pop(struct dirty *d);
-/* The block that was popped last comes first again, unless it was marked meanwhile. */
+/* Puts the block that was popped last back to the front, unless it was marked meanwhile. */
 void dirty_put_back(struct dirty *d, uint32_t block);
 
 #endif

@@ -13,7 +13,7 @@ struct export
     size_t header_len;
 };
 
-/* Drops the blocks of submaps that have no place; ranks are those of what is left. */
+/* Drops the blocks of unplaced submaps and numbers the others' points anew. */
 static void leave_out(struct mirror_snapshot *s, const struct places *places)
 {
     uint32_t kept = 0;
@@ -77,7 +77,7 @@ uint64_t export_tag(const struct export *e)
     return e->tag;
 }
 
-/* The block that holds point number `rank` of the snapshot. */
+/* Returns the block that holds point number `rank` of the snapshot. */
 static uint32_t block_of(const struct export *e, uint64_t rank)
 {
     uint32_t low = 0, high = e->cloud.n_blocks - 1;
@@ -92,7 +92,7 @@ static uint32_t block_of(const struct export *e, uint64_t rank)
     return low;
 }
 
-/* Points [rank, rank + n) of one block, n cut at the block's end. */
+/* Writes points [rank, rank + n) of one block, n cut at the block's end. */
 static uint64_t write_points(const struct export *e, uint64_t rank, uint64_t n, uint8_t *out)
 {
     const struct mirror_block *b = &e->cloud.blocks[block_of(e, rank)];
@@ -125,7 +125,7 @@ size_t export_read(const struct export *e, uint64_t offset, uint8_t *buf, size_t
             n += PLY_POINT_BYTES * write_points(e, rank, (cap - n) / PLY_POINT_BYTES, buf + n);
             continue;
         }
-        write_points(e, rank, 1, point); /* a point that the reader's buffer cuts in two */
+        write_points(e, rank, 1, point); /* the reader's buffer ends within a point */
         part = PLY_POINT_BYTES - part < cap - n ? PLY_POINT_BYTES - part : cap - n;
         memcpy(buf + n, point + at % PLY_POINT_BYTES, part);
         n += part;

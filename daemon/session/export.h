@@ -14,16 +14,14 @@
 
 struct export;
 
-/* Submaps are where `places` has them; unplaced: those that have no place are not left out, but lie
- * as their own worlds do. */
+/* Submaps lie where `places` has them; with `unplaced` the others lie in their own frames. */
 MUST_CHECK int export_open(struct export **e, struct mirror *m, const struct ply_frame *frame,
                            const struct places *places, bool unplaced, struct err *err);
 void export_close(struct export **e);
 
 uint64_t export_bytes(const struct export *e);
 uint64_t export_tag(const struct export *e); /* api_cloud_tag() */
-/* Bytes [offset, offset + cap) of the file, as many as there are; returns their number, 0 at the
- * end. */
+/* Reads bytes [offset, offset + cap) of the file; returns how many there were, 0 at the end. */
 size_t export_read(const struct export *e, uint64_t offset, uint8_t *buf, size_t cap);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-/* One more than the state; 0: forbidden. */
+/* the state plus one; 0: forbidden */
 #define ROW(from, event, to, by) [FRAME_STATE_##from][FRAME_EVENT_##event] = FRAME_STATE_##to + 1,
 static const unsigned char table[FRAME_STATES][FRAME_EVENTS] = {FRAME_TRANSITIONS(ROW)};
 #undef ROW

@@ -37,19 +37,19 @@
     X(TAKEN, END, FREE, "worker, maker")                             \
     X(COMPUTING, END, FREE, "worker")
 
-#define FRAME_STATES_OF(X)                                                              \
-    X(FREE)       /* there is no frame in the slot */                                   \
-    X(FILLING)    /* its bytes are copied into the slot */                              \
-    X(STORING)    /* its record is on its way to the disk */                            \
-    X(WAITING)    /* to be decoded */                                                   \
-    X(DECODING)   /* a decoder has it */                                                \
-    X(READY)      /* decoded, for the device */                                         \
-    X(TAKEN)      /* by the device's worker, for a batch that has not left yet */       \
-    X(HELD)       /* until the device takes sideways pictures of its session */         \
-    X(COMPUTING)  /* on the device */                                                   \
-    X(COMMITTING) /* its result goes into the session */                                \
-    X(UNFINISHED) /* its result had no room for all: it goes to the device once more */ \
-    X(ENDING)     /* it is not used, and that is on its way to the disk */
+#define FRAME_STATES_OF(X)                                                               \
+    X(FREE)       /* the slot is empty */                                                \
+    X(FILLING)    /* its bytes are copied into the slot */                               \
+    X(STORING)    /* its record is on its way to the disk */                             \
+    X(WAITING)    /* it is to be decoded */                                              \
+    X(DECODING)   /* a decoder has it */                                                 \
+    X(READY)      /* it is decoded */                                                    \
+    X(TAKEN)      /* the device's worker has it, for a batch that has not left yet */    \
+    X(HELD)       /* it waits until the device takes sideways pictures of its session */ \
+    X(COMPUTING)  /* on the device */                                                    \
+    X(COMMITTING) /* its result goes into the session */                                 \
+    X(UNFINISHED) /* its result had no room for all: it goes to the device again */      \
+    X(ENDING)     /* it was not used, and its end is being stored */
 
 #define FRAME_EVENTS_OF(X)                                                              \
     X(COME) /* a client or the journal brings it */                                     \
@@ -63,7 +63,7 @@
     X(COMPUTED)                                                                         \
     X(CONTINUE)                                                                         \
     X(ROUND)    /* a closing round begins (daemon/work/closing.h), which is no frame */ \
-    X(DISPLACE) /* the frame makes room for another one in its slot */                  \
+    X(DISPLACE) /* the frame is dropped for another one */                              \
     X(REFUSE)   /* its end has to be stored */                                          \
     X(END)
 
@@ -74,7 +74,7 @@ enum frame_event { FRAME_EVENTS_OF(FRAME_EVENT) FRAME_EVENTS };
 #undef FRAME_STATE
 #undef FRAME_EVENT
 
-/* Where the event takes a frame from there; -1: nowhere, it is forbidden. */
+/* Returns the state behind the event; -1: the event is forbidden there. */
 int frame_state_after(enum frame_state from, enum frame_event event);
 
 /* Moves a frame on. Other threads may read the state meanwhile. */

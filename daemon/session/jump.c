@@ -7,7 +7,7 @@
 
 bool jump_note(struct jump *j, const struct rigid *T_wc, uint64_t t_ns)
 {
-    float dt = (float)(t_ns - j->t_ns) * 1e-9f, turned, reach, off2 = 0, step2 = 0;
+    float dt = (float)(t_ns - j->t_ns) * 1e-9f, rotated, reach, off2 = 0, step2 = 0;
     bool jumped = false;
 
     if (!j->any) {
@@ -16,7 +16,7 @@ bool jump_note(struct jump *j, const struct rigid *T_wc, uint64_t t_ns)
     }
     if (t_ns <= j->t_ns)
         return false;
-    turned = pose_angle(&j->last, T_wc);
+    rotated = pose_angle(&j->last, T_wc);
     reach = JUMP_LEAST_M + 0.5f * JUMP_ACCELERATION * dt * dt;
     for (int i = 0; i < 3; i++) {
         float step = T_wc->t[i] - j->last.t[i], off = step - j->v[i] * dt;
@@ -27,13 +27,13 @@ bool jump_note(struct jump *j, const struct rigid *T_wc, uint64_t t_ns)
     }
     if (j->moving)
         jumped = off2 > reach * reach ||
-                 turned > j->turn * dt + JUMP_LEAST_RAD + 0.5f * JUMP_TURNING * dt * dt;
-    j->turn = turned / dt;
+                 rotated > j->spin * dt + JUMP_LEAST_RAD + 0.5f * JUMP_SPINNING * dt * dt;
+    j->spin = rotated / dt;
     j->moving = true;
     j->last = *T_wc;
     j->t_ns = t_ns;
     j->way = jumped ? 0 : j->way + sqrtf(step2);
-    if (jumped) /* how fast it goes there is not known */
+    if (jumped) /* its new speed is not known */
         j->moving = false;
     return jumped;
 }
@@ -60,7 +60,7 @@ void jump_put(uint8_t out[JUMP_BYTES], const struct jump *j)
         bytes_put_f32(&w, j->last.t[i]);
     for (int i = 0; i < 3; i++)
         bytes_put_f32(&w, j->v[i]);
-    bytes_put_f32(&w, j->turn);
+    bytes_put_f32(&w, j->spin);
     bytes_put_f32(&w, j->way);
     bytes_put_u32(&w, 0);
 }
@@ -82,7 +82,7 @@ bool jump_get(struct jump *j, const uint8_t in[JUMP_BYTES])
         finite = isfinite(j->last.t[i] = bytes_get_f32(&r)) && finite;
     for (int i = 0; i < 3; i++)
         finite = isfinite(j->v[i] = bytes_get_f32(&r)) && finite;
-    finite = isfinite(j->turn = bytes_get_f32(&r)) && finite;
+    finite = isfinite(j->spin = bytes_get_f32(&r)) && finite;
     finite = isfinite(j->way = bytes_get_f32(&r)) && finite;
     if (!finite || word > 3)
         *j = (struct jump){.any = false};

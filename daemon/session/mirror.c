@@ -9,19 +9,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define VOXEL_CONFIDENCE 1 /* of points of which no count is kept */
-#define EXPECT_AHEAD 16    /* changes; slots lie anywhere, each is two misses of the cache */
+#define VOXEL_CONFIDENCE 1 /* confidence of points without a count */
+#define EXPECT_AHEAD 16    /* changes read ahead: each slot costs two cache misses */
 
 struct mirror {
     struct lock lock;
     struct cloud *cloud;
-    atomic_bool commits;           /* the lock is held, or waited for, by a commit */
-    struct lock summary_lock;      /* taken under the other one */
-    struct mirror_summary summary; /* what the cloud was after the last commit */
+    atomic_bool commits;           /* a commit has the lock, or waits for it */
+    struct lock summary_lock;      /* taken under the other lock */
+    struct mirror_summary summary; /* summary of the cloud after the last commit */
 };
 
 /* Under the lock. */
-static void summarise(struct mirror *m)
+static void mirror_summarise(struct mirror *m)
 {
     lock_take(&m->summary_lock);
     m->summary.revision = cloud_revision(m->cloud);
@@ -46,7 +46,7 @@ int mirror_new(struct mirror **mirror, const struct cloud_limits *limits, struct
     }
     lock_init(&m->lock, LOCK_MIRROR);
     lock_init(&m->summary_lock, LOCK_MIRROR_SUMMARY);
-    summarise(m);
+    mirror_summarise(m);
     *mirror = m;
     return 0;
 }
@@ -64,7 +64,7 @@ void mirror_free(struct mirror **mirror)
     *mirror = NULL;
 }
 
-static void begin(struct mirror *m, struct mirror_commit *out)
+static void mirror_begin(struct mirror *m, struct mirror_commit *out)
 {
     out->n_left_out = 0;
     atomic_store(&m->commits, true);
@@ -74,7 +74,7 @@ static void begin(struct mirror *m, struct mirror_commit *out)
 static void end_commit(struct mirror *m, struct mirror_commit *out)
 {
     out->revision = cloud_commit(m->cloud, &out->changed, &out->n_changed);
-    summarise(m);
+    mirror_summarise(m);
     atomic_store(&m->commits, false);
     lock_give(&m->lock);
 }
@@ -82,7 +82,7 @@ static void end_commit(struct mirror *m, struct mirror_commit *out)
 void mirror_commit(struct mirror *m, uint32_t submap, const struct gpu_change *changes, uint32_t n,
                    struct mirror_commit *out)
 {
-    begin(m, out);
+    mirror_begin(m, out);
     for (uint32_t i = 0; i < n; i++) {
         const struct gpu_change *c = &changes[i];
         const struct key_look look = {{c->rgb[0], c->rgb[1], c->rgb[2]}, c->confidence, c->normal};
@@ -118,14 +118,14 @@ uint32_t mirror_get_points(struct mirror *m, uint32_t *first, struct mirror_poin
 void mirror_move_points(struct mirror *m, const struct mirror_point *points, uint32_t n,
                         struct mirror_commit *out)
 {
-    begin(m, out);
+    mirror_begin(m, out);
     for (uint32_t i = 0; i < n; i++)
         out->n_left_out += cloud_stage_put(m->cloud, points[i].slot, points[i].submap,
                                            points[i].p_q, &points[i].look, NULL) != 0;
     end_commit(m, out);
 }
 
-/* The centre of a voxel in steps of the cloud. */
+/* Returns the centre of a voxel in steps of the cloud. */
 static void voxel_place(const struct gpu_volume *v, uint32_t voxel, int32_t p_q[3])
 {
     uint32_t column = voxel / (uint32_t)v->n[2];
@@ -141,7 +141,7 @@ static void voxel_place(const struct gpu_volume *v, uint32_t voxel, int32_t p_q[
     }
 }
 
-/* The changes of one kind. */
+/* Applies the changes of one kind. */
 static void stage_voxels(struct cloud *cloud, const struct gpu_volume *v,
                          const struct gpu_voxel_change *changes, uint32_t n, uint8_t kind,
                          struct mirror_commit *out)
@@ -164,7 +164,7 @@ void mirror_commit_voxels(struct mirror *m, const struct gpu_volume *v,
                           const struct gpu_voxel_change *changes, uint32_t n,
                           struct mirror_commit *out)
 {
-    begin(m, out);
+    mirror_begin(m, out);
     stage_voxels(m->cloud, v, changes, n, GPU_CHANGE_REMOVE, out);
     stage_voxels(m->cloud, v, changes, n, GPU_CHANGE_PUT, out);
     end_commit(m, out);
@@ -198,7 +198,7 @@ void mirror_copy_free(struct mirror_copy *copy)
     memset(copy, 0, sizeof(*copy));
 }
 
-static int reserve(struct mirror_copy *copy, size_t keys, size_t removed, struct err *err)
+static int mirror_reserve(struct mirror_copy *copy, size_t keys, size_t removed, struct err *err)
 {
     if (array_grow(&copy->keys, &copy->keys_cap, keys, sizeof(*copy->keys)) ||
         array_grow(&copy->removed, &copy->removed_cap, removed, sizeof(*copy->removed)))
@@ -209,7 +209,7 @@ static int reserve(struct mirror_copy *copy, size_t keys, size_t removed, struct
 
 static int copy_patch(struct mirror_copy *copy, const struct cloud_patch *p, struct err *err)
 {
-    int rc = reserve(copy, p->n_added, p->n_removed, err);
+    int rc = mirror_reserve(copy, p->n_added, p->n_removed, err);
 
     if (rc)
         return rc;
@@ -224,7 +224,7 @@ static int copy_patch(struct mirror_copy *copy, const struct cloud_patch *p, str
     return 0;
 }
 
-/* A patch where the history reaches back and it is lighter: 4 bytes an index, 10 a key. */
+/* Sends a patch if the history reaches back and it is smaller: 4 bytes an index, 10 a key. */
 static int copy_block(struct mirror *m, uint32_t index, const struct cloud_block *b, uint64_t held,
                       struct mirror_copy *copy, struct err *err)
 {
@@ -238,7 +238,7 @@ static int copy_block(struct mirror *m, uint32_t index, const struct cloud_block
     if (held && cloud_patch(m->cloud, index, held, &patch, NULL) == 0 &&
         4 * (uint64_t)patch.n_removed + 10 * (uint64_t)patch.n_added < 10 * (uint64_t)b->n)
         return copy_patch(copy, &patch, err);
-    rc = reserve(copy, b->n, 0, err);
+    rc = mirror_reserve(copy, b->n, 0, err);
     if (rc)
         return rc;
     memcpy(copy->keys, b->keys, b->n * sizeof(*b->keys));
@@ -256,7 +256,7 @@ int mirror_read(struct mirror *m, uint32_t index, uint64_t held, struct mirror_c
     if (!lock_try(&m->lock)) {
         if (atomic_load(&m->commits))
             return err_set(err, ERR_BUSY, "the cloud is being changed");
-        lock_take(&m->lock); /* its owner copies as well, which is short */
+        lock_take(&m->lock); /* the copy is short */
     }
     if (index >= cloud_blocks(m->cloud))
         goto out;
@@ -305,7 +305,7 @@ int mirror_snapshot(struct mirror *m, struct mirror_snapshot *s, struct err *err
     uint64_t points, blocks;
     bool fits;
 
-    do { /* memory is found outside the lock; the cloud may have grown meanwhile */
+    do { /* memory is allocated outside the lock; the cloud may have grown meanwhile */
         memset(s, 0, sizeof(*s));
         mirror_summary(m, &size);
         points = size.points + size.points / 8 + 1024;
@@ -354,7 +354,7 @@ int mirror_load(struct mirror *m, const uint8_t *buf, size_t len, struct err *er
 
     lock_take(&m->lock);
     rc = cloud_state_load(m->cloud, buf, len, err);
-    summarise(m);
+    mirror_summarise(m);
     lock_give(&m->lock);
     return rc;
 }

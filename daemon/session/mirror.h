@@ -1,10 +1,9 @@
 /*
  * mirror.h - the host's copy of a session's cloud (proto/cloud) and its lock
  *
- * A committer writes what changed on the device; the WebSocket edge and exports copy out what they
- * need under the lock and encode afterwards, so that a commit waits for the copy of one block at
- * most. A commit of a million voxels has the lock for half a second: what all sessions share (the
- * WebSocket threads, the census of the REST thread) does not wait for it.
+ * A committer writes the device's changes; streams and exports copy under the lock and encode
+ * afterwards, so a commit waits for the copy of one block at most. A commit of a million voxels
+ * has the lock for half a second: threads that serve many sessions do not wait for it.
  * Threads: any; nothing of others is locked under the mutexes inside.
  */
 #ifndef RECOND_DAEMON_MIRROR_H
@@ -26,27 +25,26 @@ struct mirror_commit {
     uint32_t n_left_out; /* points beyond the limits, or for which there was no memory */
 };
 
-/* By the committer that has the session's job, so one call at a time. What is put is of the world
- * `submap`. */
+/* Called by the committer of the session's job. The points put are of `submap`. */
 void mirror_commit(struct mirror *m, uint32_t submap, const struct gpu_change *changes, uint32_t n,
                    struct mirror_commit *out);
 
-/* Points of the mirror on their way to other places, when no frame changes it any more. */
+/* Points of the mirror that move when no frame changes it any more. */
 struct mirror_point {
     uint32_t slot, submap;
     int32_t p_q[3];
     struct key_look look;
 };
-/* Points of the slots [*first, *first + cap), copied out; *first moves on. Returns how many there
- * were; *first stays where it was at the end. */
+/* Copies points of the slots [*first, *first + cap); *first moves on. Returns how many there were;
+ * at the end *first stays. */
 uint32_t mirror_get_points(struct mirror *m, uint32_t *first, struct mirror_point *points,
                            uint32_t cap);
-/* They lie elsewhere, or look otherwise. */
+/* Moves or recolours points. */
 void mirror_move_points(struct mirror *m, const struct mirror_point *points, uint32_t n,
                         struct mirror_commit *out);
 
 /*
- * mirror_commit_voxels - the same of voxels, which are named by their places in the volume
+ * mirror_commit_voxels - commit changes of voxels, which are named by their places in the volume
  *
  * In:      changes [n], no voxel twice. What is removed makes room for what is put, wherever they
  *          stand in the list. A voxel's centre is published in steps of 1/MIRROR_VOXEL_STEPS of its
@@ -61,10 +59,10 @@ struct mirror_summary {
     uint64_t revision, points, hash;
     uint32_t blocks;
 };
-/* Of the cloud as the last commit left it: one that is under way is not waited for. */
+/* Returns the summary of the last commit; does not wait for one under way. */
 void mirror_summary(struct mirror *m, struct mirror_summary *s);
 
-/* What blocks [first, first + cap) are; returns how many there were. */
+/* Fills the keys of blocks [first, first + cap); returns how many there were. */
 struct mirror_entry {
     struct cloud_name name;
     uint64_t revision;
@@ -72,9 +70,9 @@ struct mirror_entry {
 };
 uint32_t mirror_list(struct mirror *m, struct mirror_entry *entries, uint32_t first, uint32_t cap);
 
-/* One block on its way to a client; buffers grow to the largest block and stay. */
+/* One block to be sent to a client; buffers grow to the largest block and stay. */
 struct mirror_copy {
-    struct delta delta; /* op, name, revisions, arrays; epoch and codec are the caller's */
+    struct delta delta; /* op, name, revisions, arrays; the caller sets epoch and codec */
     uint64_t *keys;
     uint32_t *removed;
     size_t keys_cap, removed_cap;
@@ -82,7 +80,7 @@ struct mirror_copy {
 void mirror_copy_free(struct mirror_copy *copy);
 
 /*
- * mirror_read - what brings a client's block up to date, as the smallest message
+ * mirror_read - the smallest message that brings a client's block up to date
  *
  * In:      revision of the block that the client holds, 0 = none
  * Returns: 0; ERR_END: the client is up to date; ERR_BUSY: a commit is under way, which a stream's
@@ -91,7 +89,7 @@ void mirror_copy_free(struct mirror_copy *copy);
 MUST_CHECK int mirror_read(struct mirror *m, uint32_t block, uint64_t held,
                            struct mirror_copy *copy, struct err *err);
 
-/* The whole cloud at one moment; free() through mirror_snapshot_free(). */
+/* A copy of the whole cloud; freed by mirror_snapshot_free(). */
 struct mirror_block {
     struct cloud_name name;
     uint32_t n;
@@ -113,7 +111,7 @@ MUST_CHECK int mirror_save(struct mirror *m, uint8_t *buf, size_t cap, size_t *l
                            struct err *err);
 MUST_CHECK int mirror_load(struct mirror *m, const uint8_t *buf, size_t len, struct err *err);
 
-/* Bytes that a mirror of these limits may come to hold: what admission counts. */
+/* The bytes that a mirror of these limits may grow to, for admission. */
 size_t mirror_bytes(const struct cloud_limits *limits);
 
 #endif

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#define LISTED 256u /* blocks that are looked at under one lock of the mirror */
+#define LISTED 256u /* blocks read under one lock of the mirror */
 
 static struct mirror_entry *list_all(struct mirror *m, uint32_t *n)
 {
@@ -25,7 +25,7 @@ static struct mirror_entry *list_all(struct mirror *m, uint32_t *n)
     return list;
 }
 
-/* The order in which a client is sent what it lacks (control_reaches()). */
+/* The order in which a client gets blocks that it lacks (control_reaches()). */
 static int compare_entries(const void *a, const void *b)
 {
     const struct mirror_entry *x = a, *y = b;

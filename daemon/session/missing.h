@@ -1,9 +1,8 @@
 /*
  * missing.h - the blocks of a cloud in the order in which a client is sent those that it lacks
  *
- * By the revision at which each changed last, those of one revision by their names, so that what a
- * client holds that was cut off on the way is told by its last block (control_reaches(),
- * docs/PROTOCOL.md, "Resume").
+ * They are sorted by the revision at which each changed last, then by name, so that a client that
+ * was cut off holds all blocks up to its last one (control_reaches(), docs/PROTOCOL.md, "Resume").
  */
 #ifndef RECOND_DAEMON_MISSING_H
 #define RECOND_DAEMON_MISSING_H

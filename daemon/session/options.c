@@ -31,9 +31,8 @@ static int check_journal(const struct session_options *o, bool has_journal, stru
     return 0;
 }
 
-/* Many views need a map whose points any view finds. Where poses are learned they are there for
- * those that ask: most clouds gain by them, one of a path that drifts loses (docs/TRIED.md).
- */
+/* Many views need a map whose points any view finds. Learned poses have them on request only: most
+ * clouds gain by them, one of a path that drifts loses (docs/TRIED.md). */
 static int choose_views(struct session_options *o, enum session_views asked, struct err *err)
 {
     bool may = o->fusion == SESSION_FUSION_CELLS && o->depth_source == SESSION_DEPTH_SOURCE_NETWORK;
@@ -55,7 +54,7 @@ static int least_common_multiple(int a, int b)
     return m;
 }
 
-static bool runs(const struct gpu_line *line, enum gpu_model_kind kind)
+static bool line_runs(const struct gpu_line *line, enum gpu_model_kind kind)
 {
     return (line->needs | line->takes) >> kind & 1;
 }
@@ -66,12 +65,12 @@ static int find_models(struct session_options *o, const struct gpu_line *line,
 {
     bool learned = o->pose_source == SESSION_POSE_LEARNED;
 
-    *depth =
-        runs(line, GPU_MODEL_DEPTH) ? models_find(models, GPU_MODEL_DEPTH, o->depth_model) : NULL;
-    *motion = runs(line, GPU_MODEL_MOTION) && (learned || o->motion_model[0])
+    *depth = line_runs(line, GPU_MODEL_DEPTH) ? models_find(models, GPU_MODEL_DEPTH, o->depth_model)
+                                              : NULL;
+    *motion = line_runs(line, GPU_MODEL_MOTION) && (learned || o->motion_model[0])
                   ? models_find(models, GPU_MODEL_MOTION, o->motion_model)
                   : NULL;
-    if (!*depth && runs(line, GPU_MODEL_DEPTH))
+    if (!*depth && line_runs(line, GPU_MODEL_DEPTH))
         return err_at(err, ERR_NOT_FOUND, "/depth_model", "no depth network named '%s'",
                       o->depth_model);
     if (o->motion_model[0] && !*motion)
@@ -123,9 +122,9 @@ int options_resolve(struct session_options *o, const struct gpu_line *line,
         o->upright == SESSION_UPRIGHT_DEFAULT)
         o->upright = SESSION_UPRIGHT_GRAVITY;
     session_options_fill(o, &config->session.options);
-    if (o->journal == SESSION_JOURNAL_DEFAULT) /* a kind that keeps nothing has no such option */
+    if (o->journal == SESSION_JOURNAL_DEFAULT) /* kinds without a map have no such option */
         o->journal = SESSION_JOURNAL_OFF;
-    if (o->kind == SESSION_PANORAMA) { /* what other kinds have options for */
+    if (o->kind == SESSION_PANORAMA) { /* options of other kinds */
         o->pose_source = SESSION_POSE_DEVICE;
         o->step_m = o->voxel_m / MIRROR_VOXEL_STEPS;
     }

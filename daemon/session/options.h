@@ -1,5 +1,5 @@
 /*
- * options.h - what a client asked of a session, completed and checked
+ * options.h - a client's options of a session, completed and checked
  */
 #ifndef RECOND_DAEMON_OPTIONS_H
 #define RECOND_DAEMON_OPTIONS_H
@@ -24,7 +24,7 @@ MUST_CHECK int options_resolve(struct session_options *options, const struct gpu
                                const struct config *config, const struct models *models,
                                bool has_journal, struct err *err);
 
-/* The unit vector of the world that points away from the ground; +y where that is not known. */
+/* Returns the world's unit vector away from the ground; +y where that is not known. */
 struct vec3 options_up(enum session_up up);
 
 #endif

@@ -15,16 +15,16 @@ struct outbox {
     uint32_t epoch;
     int ring_cap;
 
-    /* of the client's WebSocket thread alone */
+    /* for the client's WebSocket thread alone */
     enum codec_kind codec;
     struct mirror_copy copy;
     struct delta_scratch *scratch;
     struct result_scratch *packer; /* NULL before the first result */
-    struct frame_result *sending;  /* borrowed by the last message */
-    /* A result went, so a block that waits is next: to a client that reads more slowly than results
-     * come the cloud would never go. */
+    struct frame_result *sending;  /* result that the last message borrows */
+    /* A result was sent, so a waiting block is next: else a client that reads more slowly than
+     * results come would get no blocks. */
     bool after_result;
-    bool after_news; /* corrected poses or objects went out, a block is next */
+    bool after_news; /* poses or objects were sent, so a block is next */
     char text[CONTROL_TEXT_MAX];
 
     /* under lock */
@@ -38,7 +38,7 @@ struct outbox {
     struct frame_result **results, *newest;
     int result_first, result_n;
     struct dirty dirty;
-    bool waits;      /* for a commit that changes the cloud right now, or perhaps does */
+    bool waits;      /* the client waits for a commit that is changing the cloud */
     uint64_t marked; /* every commit up to this revision is in the set */
     bool synced;
     uint64_t synced_revision;
@@ -259,28 +259,28 @@ void outbox_bye(struct outbox *o, const struct control_bye *bye, enum outbox_has
 
 /* ------------------------------------------------------------------------- sending */
 
-/* Under the lock: nothing but answers is sent any more. */
-static bool leaving(const struct outbox *o)
+/* Under the lock: is nothing but answers sent any more? */
+static bool outbox_is_leaving(const struct outbox *o)
 {
     return o->bye_due && (o->haste == OUTBOX_AT_ONCE ||
                           (o->haste == OUTBOX_ANSWERED && o->in_flight == 0 && o->ack_n == 0));
 }
 
-static enum stream_kind say(struct outbox *o, const struct control_message *m, const uint8_t **msg,
-                            size_t *len)
+static enum stream_kind outbox_say(struct outbox *o, const struct control_message *m,
+                                   const uint8_t **msg, size_t *len)
 {
     *len = control_write(o->text, sizeof(o->text), m);
     *msg = (const uint8_t *)o->text;
     return STREAM_TEXT;
 }
 
-/* Under the lock: does the ack that is next belong to this result? */
+/* Under the lock: does the next ack belong to this result? */
 static bool is_next_ack(const struct outbox *o, const struct frame_result *r)
 {
     return o->ack_n && o->acks[o->ack_first].seq == r->seq;
 }
 
-/* ready and answers; a result's ack stays behind it. Returns true if there is one. */
+/* Takes the next `ready` or ack; a result's ack stays. Returns whether there is one. */
 static bool take_control(struct outbox *o, struct control_message *m)
 {
     bool some = true;
@@ -300,7 +300,7 @@ static bool take_control(struct outbox *o, struct control_message *m)
     return some;
 }
 
-/* The result that is next, with its reference: before its ack, or between the acks of others. */
+/* Takes the next result, with its reference: before its ack, or between the acks of others. */
 static struct frame_result *next_result(struct outbox *o)
 {
     struct frame_result *r = NULL;
@@ -345,15 +345,15 @@ static bool take_result(struct outbox *o, const uint8_t **msg, size_t *len)
     return rc == 0;
 }
 
-static int encode(struct outbox *o, struct delta *d, const uint8_t **msg, size_t *len)
+static int result_encode(struct outbox *o, struct delta *d, const uint8_t **msg, size_t *len)
 {
     d->epoch = o->epoch;
     d->codec = o->codec;
     return delta_encode(o->scratch, d, msg, len, NULL);
 }
 
-/* The clear with which a new mirror begins, then where submaps lie. Their messages have revision 0:
- * places are no part of what revisions count. */
+/* Takes the clear with which a new mirror begins, then places of submaps. Their messages have
+ * revision 0, because revisions do not count places. */
 static bool take_frame_of_blocks(struct outbox *o, const uint8_t **msg, size_t *len)
 {
     struct delta d = {.op = DELTA_CLEAR};
@@ -361,12 +361,12 @@ static bool take_frame_of_blocks(struct outbox *o, const uint8_t **msg, size_t *
 
     lock_take(&o->lock);
     due = o->clear_due ||
-          (o->started && !leaving(o) && !o->broken && places_due_next(&o->places, &d));
+          (o->started && !outbox_is_leaving(o) && !o->broken && places_due_next(&o->places, &d));
     o->clear_due = false;
     lock_give(&o->lock);
     if (!due)
         return false;
-    done = encode(o, &d, msg, len) == 0;
+    done = result_encode(o, &d, msg, len) == 0;
     lock_take(&o->lock);
     o->broken |= !done;
     lock_give(&o->lock);
@@ -382,8 +382,8 @@ static bool put_back(struct outbox *o, uint32_t index)
     return false;
 }
 
-/* The block that has waited longest and is out of date. Returns true if one was encoded. None goes
- * while a place is due, which may be that of its submap; the wake for that place is on its way. */
+/* Encodes the longest waiting block that is out of date. Returns true if there was one. No block
+ * goes while a place is due, which may be that of its submap. */
 static bool take_block(struct outbox *o, const uint8_t **msg, size_t *len, struct outbox_sent *sent)
 {
     uint32_t index;
@@ -392,7 +392,8 @@ static bool take_block(struct outbox *o, const uint8_t **msg, size_t *len, struc
 
     for (;;) {
         lock_take(&o->lock);
-        index = leaving(o) || o->broken || o->places.n ? DIRTY_NONE : dirty_pop(&o->dirty);
+        index =
+            outbox_is_leaving(o) || o->broken || o->places.n ? DIRTY_NONE : dirty_pop(&o->dirty);
         o->waits = index != DIRTY_NONE;
         held = index == DIRTY_NONE ? 0 : o->dirty.held[index];
         lock_give(&o->lock);
@@ -404,7 +405,7 @@ static bool take_block(struct outbox *o, const uint8_t **msg, size_t *len, struc
         if (rc == ERR_END)
             continue;
         if (rc == 0)
-            rc = encode(o, &o->copy.delta, msg, len);
+            rc = result_encode(o, &o->copy.delta, msg, len);
         lock_take(&o->lock);
         if (rc == 0)
             o->dirty.held[index] = o->copy.delta.revision;
@@ -419,7 +420,7 @@ static bool take_block(struct outbox *o, const uint8_t **msg, size_t *len, struc
     }
 }
 
-/* Poses that were corrected, then tracked objects. */
+/* Takes corrected poses, then tracked objects. */
 static bool take_news(struct outbox *o, struct control_message *m)
 {
     struct corrections part;
@@ -427,7 +428,7 @@ static bool take_news(struct outbox *o, struct control_message *m)
 
     do {
         lock_take(&o->lock);
-        open = o->started && !leaving(o) && !o->broken;
+        open = o->started && !outbox_is_leaving(o) && !o->broken;
         poses = open && corrections_next(&o->follow, &part);
         things = open && !poses && tracked_objects_due_next(&o->objects, &m->objects);
         lock_give(&o->lock);
@@ -443,14 +444,14 @@ static bool sync_due(struct outbox *o, uint64_t *marked)
 
     lock_take(&o->lock);
     *marked = o->marked;
-    due = o->started && !leaving(o) && !o->broken && o->dirty.head == DIRTY_NONE &&
+    due = o->started && !outbox_is_leaving(o) && !o->broken && o->dirty.head == DIRTY_NONE &&
           (!o->synced || o->synced_revision != *marked);
     lock_give(&o->lock);
     return due;
 }
 
 /* The mirror is read outside this lock. A commit that comes in between has another revision than
- * the one up to which the set is complete, and the `sync` waits for the commit's marks. */
+ * the complete one of the set, and the `sync` waits for the commit's marks. */
 static bool take_sync(struct outbox *o, struct control_message *m)
 {
     struct mirror_summary now;
@@ -471,14 +472,14 @@ static bool take_sync(struct outbox *o, struct control_message *m)
     return valid;
 }
 
-/* `ended` and `closed`, once each, behind the `sync` that holds everything. */
+/* Takes `ended` and `closed`, once each, behind the `sync` that holds everything. */
 static bool take_ended(struct outbox *o, struct control_message *m)
 {
     bool some = false;
 
     lock_take(&o->lock);
     if ((o->ended_due || o->session_closed_due) && o->synced && o->synced_revision == o->marked &&
-        !leaving(o) && !o->broken && o->dirty.head == DIRTY_NONE && o->in_flight == 0 &&
+        !outbox_is_leaving(o) && !o->broken && o->dirty.head == DIRTY_NONE && o->in_flight == 0 &&
         o->ack_n == 0 && !o->objects.searching && !o->objects.mask) {
         m->op = o->ended_due ? CONTROL_ENDED : CONTROL_SESSION_CLOSED;
         m->ended.revision = o->synced_revision;
@@ -490,15 +491,15 @@ static bool take_ended(struct outbox *o, struct control_message *m)
     return some;
 }
 
-/* Under the lock: all is said that OUTBOX_COMPLETE waits for. A session is closed after its last
- * frame was answered, so that `closed` may be due in a moment although nothing is due now. */
-static bool complete(const struct outbox *o)
+/* Under the lock: is all sent that OUTBOX_COMPLETE waits for? A session is closed after its last
+ * frame was answered, so `closed` may come in a moment although nothing is due now. */
+static bool outbox_is_complete(const struct outbox *o)
 {
     return o->in_flight == 0 && o->dirty.head == DIRTY_NONE && !o->ended_due &&
            !o->session_closed_due && (o->session_closed_told || !o->started);
 }
 
-/* Returns STREAM_NONE, or what is said when nothing else is left. */
+/* Returns the closing message when nothing else is left, else STREAM_NONE. */
 static enum stream_kind take_end(struct outbox *o, struct control_message *m)
 {
     enum stream_kind kind = STREAM_NONE;
@@ -510,7 +511,8 @@ static enum stream_kind take_end(struct outbox *o, struct control_message *m)
         *m = (struct control_message){
             .op = CONTROL_BYE, .bye = {CONTROL_RECONNECT, 2000, "no memory for this client"}};
         kind = STREAM_TEXT;
-    } else if (leaving(o) || (o->bye_due && o->haste == OUTBOX_COMPLETE && complete(o))) {
+    } else if (outbox_is_leaving(o) ||
+               (o->bye_due && o->haste == OUTBOX_COMPLETE && outbox_is_complete(o))) {
         *m = (struct control_message){.op = CONTROL_BYE, .bye = o->bye};
         kind = STREAM_TEXT;
     }
@@ -533,9 +535,9 @@ enum stream_kind outbox_next(struct outbox *o, const uint8_t **msg, size_t *len,
     if (!o->after_result && take_result(o, msg, len))
         kind = STREAM_BINARY;
     else if (take_control(o, &m))
-        kind = say(o, &m, msg, len);
+        kind = outbox_say(o, &m, msg, len);
     else if (!o->after_news && take_news(o, &m)) {
-        kind = say(o, &m, msg, len);
+        kind = outbox_say(o, &m, msg, len);
         o->after_news = true;
     } else if (take_frame_of_blocks(o, msg, len) || take_block(o, msg, len, sent)) {
         kind = STREAM_BINARY;
@@ -544,7 +546,7 @@ enum stream_kind outbox_next(struct outbox *o, const uint8_t **msg, size_t *len,
         kind = STREAM_BINARY;
     else if (take_news(o, &m) || take_sync(o, &m) || take_ended(o, &m) ||
              (kind = take_end(o, &m)) == STREAM_TEXT)
-        kind = say(o, &m, msg, len);
+        kind = outbox_say(o, &m, msg, len);
     sent->bytes = *len;
     return kind;
 }

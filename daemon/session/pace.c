@@ -1,18 +1,18 @@
 #include "daemon/session/pace.h"
 
-#define JITTER_NS 10e6 /* at most, and a quarter of a period: by so much a frame may be early */
+#define JITTER_NS 10e6 /* the most that a frame may be early, or a quarter of a period if less */
 #define AVERAGED 8     /* answers */
 #define STALL 4        /* average intervals: a longer one was a stall, and counts as this much */
-#define CREEP 1.05     /* a frame, while none queues: up to where frames queue again */
-#define DRAIN 0.85     /* of what the device uses, so that a queue gets shorter */
-/* A session that keeps up has one frame on the device and one that is decoded or comes meanwhile.
- * So one may wait when another is answered; to hold the rate there would be to hold it for ever. */
+#define CREEP 1.05     /* growth of the rate with each frame while none queues */
+#define DRAIN 0.85     /* share of the device's rate, so that a queue gets shorter */
+/* A session that keeps up has one frame on the device and a second one that is decoded or arriving.
+ * So one frame may wait at an answer without lowering the rate. */
 #define ON_ITS_WAY 1
-#define LATE_US 300e3 /* behind the fastest frames: the line is full */
+#define LATE_US 300e3 /* microseconds behind the fastest frames: the line is full */
 #define PROMPT_US 100e3
-#define WORSE_US 1000000 /* a second between two steps down, three between two up */
+#define WORSE_US 1000000 /* between two steps down; three times that between two up */
 #define BETTER_US 3000000
-#define FORGET 1024 /* frames in which a base that has become wrong is forgotten; clocks drift */
+#define FORGET 1024 /* frames after which a wrong base is forgotten: clocks drift */
 
 bool pace_takes(struct pace_clock *c, double fps, uint64_t t_capture_ns)
 {

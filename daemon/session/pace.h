@@ -1,7 +1,7 @@
 /*
- * pace.h - how many frames a second are of use, and how good their pictures need to be
+ * pace.h - how many frames a second a session can use, and how good their pictures need to be
  *
- * Three small estimators, fed by the session under its lock; none of them asks for the time.
+ * Three small estimators, fed by the session under its lock; none of them reads a clock.
  *   pace_clock   holds a session's `fps` by the capture times of one source: a frame that comes
  *                too early after the last one that was taken is left out. One that is late by
  *                less than two periods leaves its time to the next one; a pause leaves nothing
@@ -16,25 +16,24 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define PACE_JPEG_MAX 85 /* above it a network sees no difference */
+#define PACE_JPEG_MAX 85 /* a network sees no difference above it */
 #define PACE_JPEG_MIN 40
-/* A camera of nominally 30 frames/s may send 30.6: less than this share of a period is not thinned
- * out. */
+/* A camera of 30 frames/s may send 30.6: less than this share of a period is not thinned. */
 #define PACE_SLACK 0.02
 
 struct pace_clock {
     bool any;
-    double due_ns; /* of the next frame */
+    double due_ns; /* when the next frame is due */
     uint64_t last_ns;
 };
 
-/* Is a frame of this capture time taken? A time that does not rise tells nothing: it is. */
+/* Is a frame of this capture time taken? A time that does not rise is always taken. */
 bool pace_takes(struct pace_clock *c, double fps, uint64_t t_capture_ns);
 
 struct pace {
-    double fps, rate;     /* the option; what is told */
-    double interval_us;   /* between two answers while frames waited, averaged */
-    uint64_t answered_us; /* of the last answer, if it left frames waiting; else 0 */
+    double fps, rate;     /* the option; the rate that clients are told */
+    double interval_us;   /* mean time between two answers while frames waited */
+    uint64_t answered_us; /* time of the last answer, if it left frames waiting; else 0 */
 };
 
 struct pace pace_new(double fps);
@@ -45,15 +44,15 @@ struct pace_link {
     bool any;
     int jpeg;
     double base_us;      /* the least delay, against the clock of the source */
-    uint64_t changed_us; /* when the quality was changed, or looked at, last */
+    uint64_t changed_us; /* when the quality was last changed or checked */
 };
 
 struct pace_link pace_link_new(void);
 /* A frame came in while `waiting` others of the session wait or are computed. */
 void pace_arrived(struct pace_link *l, uint64_t t_capture_ns, uint64_t now_us, uint64_t waiting);
 
-/* Does a rate differ so much from the one that a client was told that it should be told again?
- * `most` is the highest there is: it is told however little is missing. */
+/* Does a rate differ enough from the last one that a client was told? `most`, the highest rate, is
+ * told after any difference. */
 bool pace_differs(double rate, double told, double most);
 
 #endif

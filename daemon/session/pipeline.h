@@ -1,9 +1,8 @@
 /*
- * pipeline.h - a kind of session: what a frame of it goes through, and what comes of it
+ * pipeline.h - a kind of session: the processing of its frames, and their results
  *
- * A kind is one file, daemon/work/pipeline_<name>.c. Nothing outside that file knows what its
- * frames are for: where line->has_map is 0 a session's cloud and trajectory stay empty, and
- * requests for them are refused.
+ * A kind is one file, daemon/work/pipeline_<name>.c. Where line->has_map is 0, a session's cloud
+ * and trajectory stay empty, and requests for them are refused.
  */
 #ifndef RECOND_DAEMON_PIPELINE_H
 #define RECOND_DAEMON_PIPELINE_H
@@ -15,28 +14,27 @@ struct job; /* daemon/work/session_work.h */
 
 struct pipeline {
     const char *name;
-    const struct gpu_line *line; /* what its items run through on the device */
-    /* What a session's device state is made from; networks are NULL where bytes are counted. */
+    const struct gpu_line *line; /* the device's stages for its items */
+    /* Inputs of a session's device state; networks are NULL where bytes are counted. */
     void (*device_config)(struct gpu_session_config *c, const struct session_options *o,
                           struct gpu_model *depth, struct gpu_model *motion);
-    /* On the worker's thread, between two frames: job->item, a decoded frame, becomes what the
-     * device is given. */
+    /* Turns job->item, a decoded frame, into the device's input; worker's thread. */
     void (*open)(struct job *job);
-    /* On a committer, a session's jobs in their order: the device's result goes into the session
-     * and to its clients. Fills in what the frame's sender is answered. */
+    /* Puts the device's result into the session and tells its clients; called by a committer for a
+     * session's jobs in their order. Fills in the answer to the frame's sender. */
     void (*finish)(struct job *job, struct control_ack *ack);
-    /* Can a frame from this place be used? Asked of one with a pose before it is queued; else it is
-     * refused, `bad_pose`. NULL: from any. */
+    /* Can a frame from this place be used? Called before a frame with a pose is queued; else it is
+     * refused as `bad_pose`. NULL: any pose is good. */
     bool (*takes_pose)(const struct session_options *o, const struct frame *f);
-    /* Does a session that is closed run closing rounds (daemon/work/closing.h)? NULL: none does.
-     * What finish() does with one it says in job->unfinished. */
+    /* Does a session that is closed run closing rounds (daemon/work/closing.h)? NULL: no. finish()
+     * sets job->unfinished if another one follows. */
     bool (*has_rounds)(const struct session_options *o);
-    bool has_one_world; /* that of the first frame: frames of others are refused, `worlds` */
-    bool wants_depth;   /* every frame's: clients get it without asking for it */
-    /* Options of a session that needs a little less memory, and what changed in them, for one that
-     * does not fit; false: it cannot. NULL: nothing is proposed. */
+    bool has_one_submap; /* frames of other submaps than the first frame's are refused, `worlds` */
+    bool wants_depth;    /* clients get every frame's depth without asking for it */
+    /* Proposes options of a session that needs a little less memory, and says what it changed;
+     * false: there are none. NULL: nothing is proposed. */
     bool (*smaller)(struct session_options *o, char what[API_NAME_CAP]);
-    /* The most bytes of the result that a used frame has (session_show()); NULL: it has none */
+    /* The most bytes of a used frame's result (session_show()); NULL: it has none. */
     size_t (*result_bytes)(const struct session_options *o);
 };
 

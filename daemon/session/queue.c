@@ -14,12 +14,12 @@ struct queue {
     uint8_t *pictures; /* [QUEUE_PICTURES][picture_bytes], NULL before the first frame */
     size_t picture_bytes;
     struct queue_memory memory;
-    bool lossless; /* no frame makes room for another */
+    bool lossless; /* no frame is dropped for another */
     bool picture_used[QUEUE_PICTURES];
     struct queue_item items[];
 };
 
-/* Slots begin on pages of their own, so that unused ones stay untouched. */
+/* Slots begin on pages of their own, so that unused ones are never touched. */
 static size_t slab_size(size_t max_payload_bytes)
 {
     return (max_payload_bytes + 4095) & ~(size_t)4095;
@@ -101,7 +101,7 @@ void queue_free(struct queue **queue)
     *queue = NULL;
 }
 
-/* The oldest item in a state, of one source or (-1) of any; NULL if there is none. */
+/* Returns the oldest item in a state, of one source or (-1) of any; NULL if there is none. */
 static struct queue_item *oldest_of(struct queue *q, int state, int source)
 {
     struct queue_item *best = NULL;
@@ -113,7 +113,7 @@ static struct queue_item *oldest_of(struct queue *q, int state, int source)
     return best;
 }
 
-static struct queue_item *oldest(struct queue *q, int state)
+static struct queue_item *queue_oldest(struct queue *q, int state)
 {
     return oldest_of(q, state, -1);
 }
@@ -147,7 +147,7 @@ static bool take_picture(struct queue *q, struct queue_item *item)
     return false;
 }
 
-/* Slots that a source has. */
+/* Counts the slots of a source. */
 static int slots_of(const struct queue *q, int source)
 {
     int n = 0;
@@ -157,7 +157,7 @@ static int slots_of(const struct queue *q, int source)
     return n;
 }
 
-/* The oldest frame of a source that no thread works on. */
+/* Returns the oldest frame of a source that no thread works on. */
 static struct queue_item *oldest_idle(struct queue *q, int source)
 {
     struct queue_item *item = oldest_of(q, FRAME_STATE_WAITING, source);
@@ -165,7 +165,7 @@ static struct queue_item *oldest_idle(struct queue *q, int source)
     return item ? item : oldest_of(q, FRAME_STATE_READY, source);
 }
 
-/* That of the source with the most slots that has one, if these are more than `own`. */
+/* Returns such a frame of the source with the most slots, if these are more than `own`. */
 static struct queue_item *oldest_of_fullest(struct queue *q, int own)
 {
     struct queue_item *best = NULL;
@@ -190,7 +190,7 @@ static struct queue_item *free_slot(struct queue *q)
     return NULL;
 }
 
-/* A free slot, made free by dropping if need be; NULL if there is none for this source. */
+/* Returns a free slot, dropping a frame if necessary; NULL if there is none for this source. */
 static struct queue_item *make_room(struct queue *q, const struct queue_arrival *a,
                                     struct queue_dropped *dropped)
 {
@@ -307,7 +307,7 @@ struct queue_item *queue_take_waiting(struct queue *q)
 
     lock_take(&q->lock);
     if (may_decode(q)) {
-        item = oldest(q, FRAME_STATE_WAITING);
+        item = queue_oldest(q, FRAME_STATE_WAITING);
         if (q->pictures && !take_picture(q, item))
             item = NULL;
         if (item)
@@ -350,7 +350,7 @@ struct queue_item *queue_take_ready(struct queue *q)
     struct queue_item *item;
 
     lock_take(&q->lock);
-    item = oldest(q, FRAME_STATE_READY);
+    item = queue_oldest(q, FRAME_STATE_READY);
     if (item)
         frame_state_move(&item->state, FRAME_EVENT_TAKE);
     lock_give(&q->lock);
@@ -402,7 +402,7 @@ bool queue_has_ready(struct queue *q)
     bool has;
 
     lock_take(&q->lock);
-    has = oldest(q, FRAME_STATE_READY) != NULL;
+    has = queue_oldest(q, FRAME_STATE_READY) != NULL;
     lock_give(&q->lock);
     return has;
 }

@@ -34,20 +34,20 @@ int region_box(struct region_box *box, const struct api_region *wanted, enum ses
     return 0;
 }
 
-/* What is found, and what is not in the world at all. */
+/* Points found so far, and points of unplaced submaps. */
 struct taking {
     struct object_point *point;
     size_t n, cap;
     uint64_t nowhere;
 };
 
-static bool inside(const struct region_box *box, struct vec3 p, float slack)
+static bool box_contains(const struct region_box *box, struct vec3 p, float slack)
 {
     return fabsf(p.x) <= box->half[0] + slack && fabsf(p.y) <= box->half[1] + slack &&
            fabsf(p.z) <= box->half[2] + slack;
 }
 
-/* May points of this block lie in the box? T_bs: of the block's submap to the box. */
+/* May points of this block lie in the box? T_bs takes the block's submap to the box. */
 static bool may_meet(const struct region_box *box, const struct rigid *T_bs, float step_m,
                      const struct cloud_name *name)
 {
@@ -55,7 +55,7 @@ static bool may_meet(const struct region_box *box, const struct rigid *T_bs, flo
     struct vec3 middle = {side * ((float)name->x + 0.5f), side * ((float)name->y + 0.5f),
                           side * ((float)name->z + 0.5f)};
 
-    return inside(box, rigid_apply(T_bs, middle), side); /* more than half of its diagonal */
+    return box_contains(box, rigid_apply(T_bs, middle), side); /* more than half of its diagonal */
 }
 
 static int take_block(struct taking *t, const struct mirror_snapshot *s,
@@ -72,7 +72,7 @@ static int take_block(struct taking *t, const struct mirror_snapshot *s,
         p = rigid_apply(T_bs, vec3_make((float)((double)q[0] * (double)step_m),
                                         (float)((double)q[1] * (double)step_m),
                                         (float)((double)q[2] * (double)step_m)));
-        if (!inside(box, p, 0))
+        if (!box_contains(box, p, 0))
             continue;
         if (t->n == OBJECT_CLOUD_MAX)
             return err_set(err, ERR_LIMIT, "the box holds more than %d points: take a smaller one",

@@ -16,7 +16,7 @@ struct registry_node {
 struct registry {
     struct lock lock;
     int n;
-    struct registry_node *first, *last; /* in order of rank */
+    struct registry_node *first, *last; /* by rank */
     struct registry_node *buckets[BUCKETS];
 };
 
@@ -41,7 +41,7 @@ void registry_free(struct registry **r)
 }
 
 /* Ids are random, so their first characters are as good a hash as any. */
-static struct registry_node **bucket(struct registry *r, const char *id)
+static struct registry_node **registry_bucket(struct registry *r, const char *id)
 {
     unsigned hash = 5381;
 
@@ -50,10 +50,10 @@ static struct registry_node **bucket(struct registry *r, const char *id)
     return &r->buckets[hash % BUCKETS];
 }
 
-/* Creations may overtake each other by a few places. */
-static void insert(struct registry *r, struct registry_node *node)
+/* Sessions that are made at once may arrive out of order by a few places. */
+static void registry_insert(struct registry *r, struct registry_node *node)
 {
-    struct registry_node **b = bucket(r, session_id(node->session)), *before = r->last;
+    struct registry_node **b = registry_bucket(r, session_id(node->session)), *before = r->last;
 
     while (before && before->rank > node->rank)
         before = before->prev;
@@ -79,7 +79,7 @@ int registry_add(struct registry *r, struct session *s, int max, struct err *err
     if (r->n >= max)
         rc = err_set(err, ERR_BUSY, "%d sessions exist, which is the limit", r->n);
     else
-        insert(r, node);
+        registry_insert(r, node);
     lock_give(&r->lock);
     if (rc)
         free(node);
@@ -92,7 +92,7 @@ struct session *registry_find(struct registry *r, const char *id)
     struct session *s = NULL;
 
     lock_take(&r->lock);
-    for (node = *bucket(r, id); node && strcmp(session_id(node->session), id) != 0;)
+    for (node = *registry_bucket(r, id); node && strcmp(session_id(node->session), id) != 0;)
         node = node->next_hashed;
     if (node)
         s = session_ref(node->session);
@@ -102,7 +102,7 @@ struct session *registry_find(struct registry *r, const char *id)
 
 struct session *registry_remove(struct registry *r, struct session *s)
 {
-    struct registry_node **at = bucket(r, session_id(s)), *node;
+    struct registry_node **at = registry_bucket(r, session_id(s)), *node;
 
     lock_take(&r->lock);
     while (*at && (*at)->session != s)

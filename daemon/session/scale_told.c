@@ -28,8 +28,8 @@ void scale_told_note(struct scale_told *t, const struct gpu_result *r)
     t->n++;
 }
 
-/* The lower of the two in the middle of an even number. */
-static float middle(const float *values, uint32_t n)
+/* Returns the median, the lower one of an even number. */
+static float scale_median(const float *values, uint32_t n)
 {
     float sorted[SCALE_TOLD_FRAMES];
 
@@ -52,7 +52,7 @@ struct api_scale scale_told_say(const struct scale_told *t)
         return said;
     said.last = t->scale[(t->n - 1) % SCALE_TOLD_FRAMES];
     said.sigma = t->sigma[(t->n - 1) % SCALE_TOLD_FRAMES];
-    said.median = middle(t->scale, n);
-    said.median_sigma = middle(t->sigma, n);
+    said.median = scale_median(t->scale, n);
+    said.median_sigma = scale_median(t->sigma, n);
     return said;
 }

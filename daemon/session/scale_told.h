@@ -1,9 +1,9 @@
 /*
- * scale_told.h - what a session says of its frames' scale, and how sure of it one can be
+ * scale_told.h - the scale of a session's frames, and its standard error
  *
- * A frame's depth is first what its picture alone says (a network, or a sensor). Tracks, where
- * poses are learned, and keyframes, with many views, measure how far things are: a frame's scale
- * is that over its own depth, in the middle. A frame that nothing measured says nothing.
+ * A network or a sensor gives a frame's depth. Tracks, where poses are learned, and keyframes, with
+ * many views, measure depths too: a frame's scale is the median of those over its own. A frame
+ * without such measurements has no scale.
  * Maths:   MATH.md (V15), (P4), (P11)
  */
 #ifndef RECOND_DAEMON_SCALE_TOLD_H
@@ -12,7 +12,7 @@
 #include "api/api.h"
 #include "gpu/gpu.h"
 
-#define SCALE_TOLD_FRAMES 64 /* that the middle is of */
+#define SCALE_TOLD_FRAMES 64 /* frames of the median */
 
 /* Zero: no frame was measured. */
 struct scale_told {
@@ -20,10 +20,9 @@ struct scale_told {
     float scale[SCALE_TOLD_FRAMES], sigma[SCALE_TOLD_FRAMES];
 };
 
-/* Of one frame: its scale, and the standard error of ln of it. Returns false, 0 and 0 where nothing
- * was measured. */
+/* Fills a frame's scale and the standard error of its ln. False, 0 and 0: nothing was measured. */
 bool scale_told_of(const struct gpu_result *r, float *scale, float *sigma);
-/* A frame was used. */
+/* Adds a used frame. */
 void scale_told_note(struct scale_told *t, const struct gpu_result *r);
 struct api_scale scale_told_say(const struct scale_told *t);
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-/* 26 characters of base32: 130 random bits, so that an id cannot be guessed; and an epoch. */
+/* Makes an id, 26 characters of base32 (130 random bits), that cannot be guessed, and an epoch. */
 static int make_id(char id[API_ID_CAP], uint32_t *epoch, struct err *err)
 {
     static const char digits[] = "abcdefghijklmnopqrstuvwxyz234567";
@@ -56,8 +56,8 @@ int session_new(struct session **session, const struct session_setup *setup, str
         rc = sources_new(&s->sources, err);
     if (rc == 0 && setup->options.objects[0] && !(s->tracked = calloc(1, sizeof(*s->tracked))))
         rc = err_set(err, ERR_MEMORY, "no memory for the objects of a session");
-    if (rc == 0 && setup->kind->has_one_world)
-        sources_limit_worlds(s->sources, 1);
+    if (rc == 0 && setup->kind->has_one_submap)
+        sources_limit_submaps(s->sources, 1);
     if (rc) {
         session_free(s);
         return rc;

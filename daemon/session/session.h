@@ -1,24 +1,24 @@
 /*
- * session.h - one scan: what it is, what it is made of, how long it lives
+ * session.h - one scan, its parts and its lifetime
  *
- * A session is counted: the registry, each client, each list of turns that it stands in and each
+ * A session is reference-counted: the registry, each client, each turn queue that it is in and each
  * thread that works on it hold a reference. session_kill() takes it out of use at any moment. With
  * the last reference the session goes to its owner (session_setup.last), which frees it.
  *
- * What threads do with a session stands in a header for each purpose:
+ * Each purpose has its own header:
  *
  *   session_clients.h   the clients that watch it and those that feed it
  *   session_pace.h      how fast its frames may come
  *   session_frames.h    a frame from its arrival to its answer
- *   session_sources.h   the phones that feed it: numbers, worlds, poses
- *   session_submaps.h   where its worlds lie
- *   session_objects.h   what was recognised in it
- *   session_ends.h      how it is closed, deleted, and when it has expired
- *   session_restart.h   its rest on the disk, and its way back after a start
- *   session_info.h      what it says about itself
+ *   session_sources.h   the phones that feed it: numbers, submaps, poses
+ *   session_submaps.h   its submaps and their places
+ *   session_objects.h   its tracked objects
+ *   session_ends.h      closing, deleting, expiry
+ *   session_restart.h   suspending and recovering it
+ *   session_info.h      its figures and its preview
  *
- * Two other rooms keep a part of their own with each session: daemon/work what its device needs
- * (session_work()), daemon/disk what its journal needs (session_disk()). Nothing here looks inside.
+ * Two other rooms keep a part of their own with each session: daemon/work for its device
+ * (session_work()), daemon/disk for its journal (session_disk()).
  *
  * Threads: any. What session_setup() returns never changes; the rest is under a lock inside. Queue,
  *          mirror and trajectory have locks of their own. Clients' outboxes are locked under the
@@ -36,7 +36,7 @@
 #include "gpu/gpu.h"
 
 #define SESSION_VIEWERS_MAX 250
-/* One of each source that sends, and those that they replaced and that are closing. */
+/* one of each source that sends, and replaced ones that are closing */
 #define SESSION_FEEDERS_MAX (2 * API_SOURCES_MAX)
 #define SESSION_TOKENS_MAX API_SESSION_TOKENS
 
@@ -52,23 +52,23 @@ struct session_edges {
     void *edge;
 };
 
-/* What session_new() is given; everything it points to outlives the session. */
+/* The arguments of session_new(); everything they point to outlives the session. */
 struct session_setup {
     const struct pipeline *kind;
     struct tenant *tenant;          /* its owner */
-    struct session_options options; /* resolved: nothing is left at "default" but net_w, net_h */
+    struct session_options options; /* resolved: only net_w, net_h may be at their default */
     /* depth: NULL if the kind has none; motion: NULL if poses come with the frames */
     const struct gpu_model_info *depth, *motion;
-    int queue_frames, multiple; /* multiple: of the networks' sides */
+    int queue_frames, multiple; /* multiple: for the networks' sides */
     int max_viewers;            /* at most SESSION_VIEWERS_MAX */
     size_t max_payload_bytes;
     uint32_t max_blocks;
     uint64_t rank;         /* order of creation */
-    uint64_t memory_bytes; /* that the session holds at most, on its device and beside it */
+    uint64_t memory_bytes; /* bytes of the session at most, on its device and beside it */
     struct metrics *metrics;
     const struct session_edges *edges;
-    void (*last)(struct session *s); /* the last reference went; ends in session_free() */
-    /* of a session that was there before a restart; "" and 0: session_new() chooses them */
+    void (*last)(struct session *s); /* called without references; ends in session_free() */
+    /* Of a recovered session; "" and 0: session_new() chooses them. */
     char id[API_ID_CAP];
     uint32_t epoch;
     double created_s;
@@ -77,7 +77,7 @@ struct session_setup {
 MUST_CHECK int session_new(struct session **s, const struct session_setup *setup, struct err *err);
 struct session *session_ref(struct session *s);
 void session_unref(struct session *s);
-/* By the owner, when the parts of the other rooms are gone. */
+/* Called by the owner when the parts of the other rooms are freed. */
 void session_free(struct session *s);
 
 const char *session_id(const struct session *s);
@@ -93,13 +93,13 @@ struct session_disk *session_disk(const struct session *s);
 void session_set_work(struct session *s, struct session_work *work);
 void session_set_disk(struct session *s, struct session_disk *disk);
 
-/* session_kill() was called. */
+/* Was session_kill() called? */
 bool session_dead(const struct session *s);
 void session_set_net(struct session *s, int w, int h);
 void session_get_net(struct session *s, int *w, int *h);
-/* Its poses do not mean what they should: `what` (static) is shown to its clients. */
+/* Its poses are not as they should be: clients are shown `what` (static). */
 void session_set_bad_pose(struct session *s, const char *what);
-/* The session takes no more frames; `why` is shown to its clients. */
+/* The session takes no more frames; clients are shown `why`. */
 void session_set_fault(struct session *s, const char *why);
 
 #endif

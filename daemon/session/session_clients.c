@@ -1,4 +1,4 @@
-/* A session's clients come and go. */
+/* Clients of a session: adding, starting, removing. */
 #include "daemon/session/session_clients.h"
 
 #include "daemon/clock.h"
@@ -20,13 +20,12 @@ static int is_back(const struct session *s, struct err *err)
                : 0;
 }
 
-/* Under the lock. It is told of all submaps and tracked objects that are there; of later ones as
- * they come. */
+/* Under the lock: queues all submaps and tracked objects for a new client. */
 static void add_client(struct session *s, struct session_client *c)
 {
     s->clients[s->n_clients++] = c;
     for (uint32_t i = 0; i < API_SUBMAPS_MAX; i++)
-        if (i == 0 || sources_has_world(s->sources, i))
+        if (i == 0 || sources_has_submap(s->sources, i))
             outbox_place(c->outbox, &s->places, i);
     session_tell_objects(s, c);
 }
@@ -64,7 +63,7 @@ void session_detach(struct session *s, struct session_client *c)
     lock_give(&s->lock);
 }
 
-/* Under the lock: the client that sent frames of this source so far has to go. */
+/* Under the lock: ends the client that sent frames of this source so far. */
 static void replace_ingest(struct session *s, const struct session_client *by,
                            struct session_wakes *w)
 {
@@ -97,7 +96,7 @@ bool session_asked_for(const struct session *s)
     return atomic_load(&s->asked_for);
 }
 
-/* Under the lock. */
+/* Called under the lock. */
 static int start_feeding(struct session *s, struct session_client *c, const char *source,
                          struct api_source *at, struct session_wakes *w, struct err *err)
 {
@@ -111,7 +110,7 @@ static int start_feeding(struct session *s, struct session_client *c, const char
     *at = all[i];
     replace_ingest(s, c, w);
     if (!s->closing)
-        atomic_store(&s->may_rest, false);
+        atomic_store(&s->may_suspend, false);
     return 0;
 }
 

@@ -1,4 +1,4 @@
-/* How a session is closed, how it is deleted, and when it has expired. */
+/* Closing a session, deleting it, and its expiry. */
 #include "daemon/session/session_ends.h"
 
 #include "daemon/clock.h"
@@ -21,7 +21,7 @@ bool session_closing(struct session *s)
     return closing;
 }
 
-/* Under the lock: it is closing, and all of its frames have ended. */
+/* Under the lock: is it closing, and have all of its frames ended? */
 static bool all_have_ended(const struct session *s)
 {
     return s->closing && s->state != SESSION_CLOSED && s->kept.counts.queued == 0;

@@ -1,11 +1,11 @@
-/* session_ends.h - how a session is closed, how it is deleted, and when it has expired */
+/* session_ends.h - closing a session, deleting it, and its expiry */
 #ifndef RECOND_DAEMON_SESSION_ENDS_H
 #define RECOND_DAEMON_SESSION_ENDS_H
 
 #include "daemon/session/outbox.h"
 #include "daemon/session/session.h"
 
-/* No more frames; those in the queue are still used. */
+/* Takes no more frames; those in the queue are still used. */
 void session_close(struct session *s);
 bool session_closing(struct session *s);
 /* It has closing rounds to come (daemon/work/closing.h), or none any more. */
@@ -14,18 +14,18 @@ void session_set_rounds(struct session *s, bool to_come);
 bool session_waits_for_rounds(struct session *s);
 /* It is to be bundled before it is closed (daemon/work/bundling.h), or not any more. */
 void session_set_bundle(struct session *s, bool to_come);
-/* Is it closing, have all of its frames ended and its rounds, and is it still to be bundled? */
+/* Is it closing, have its frames and its rounds ended, and is it still to be bundled? */
 bool session_waits_for_bundle(struct session *s);
-/* After a slot was released or the rounds were over: CLOSED if nothing else is to come of a session
- * that is closing. Returns true if so. */
+/* Call it after a slot was freed or the rounds were over: sets CLOSED if nothing is left to do for
+ * a closing session. Returns true if so. */
 bool session_settle(struct session *s);
-/* Out of use: clients are told `bye`, frames in the queue are used no more. Returns false if it was
+/* Takes it out of use: clients are told `bye`, queued frames are not used. False: it was
  * already. */
 bool session_kill(struct session *s);
-/* What waits in the queue is not computed any more, but answered. */
+/* Answers frames in the queue without computing them. */
 void session_hurry(struct session *s);
 bool session_hurried(const struct session *s);
-/* Tell all clients `bye`. */
+/* Tells all clients `bye`. */
 void session_bye(struct session *s, const struct control_bye *bye, enum outbox_haste haste);
 /* Has it been without clients and frames for its retention? */
 bool session_expired(struct session *s, double now_s);

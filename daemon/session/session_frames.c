@@ -1,4 +1,4 @@
-/* A frame from its arrival to its answer, and what clients are told of its result. */
+/* A frame from its arrival to its answer, and the results that clients get. */
 #include "daemon/session/session_frames.h"
 
 #include "daemon/clock.h"
@@ -43,8 +43,7 @@ enum control_reason session_admit(struct session *s, size_t bytes)
     return reason;
 }
 
-/* Under the lock, before the frame is counted: is the client told the result of the frame that is
- * used next? */
+/* Under the lock, before it is counted: does the client get the next used frame's result? */
 static bool is_told_result(const struct session *s, const struct session_client *c)
 {
     return c->started && c->result_every && s->kept.counts.used % c->result_every == 0;
@@ -102,7 +101,7 @@ void session_answer(struct session *s, uint64_t stream, const struct control_ack
     session_wake(s, &w);
 }
 
-/* Under the lock: what clients have to be sent. */
+/* Under the lock: marks what clients have to be sent. */
 static void mark_clients(struct session *s, const struct mirror_commit *commit,
                          struct session_wakes *w)
 {
@@ -122,7 +121,7 @@ void session_publish_moved(struct session *s, const struct mirror_commit *commit
     session_wake(s, &w);
 }
 
-/* Under the lock: of a frame, not of a closing round. */
+/* Under the lock: counts a frame, not a closing round. */
 static void note_frame(struct session *s, int source, const struct gpu_result *result)
 {
     views_told_note(&s->views[source], &result->views);

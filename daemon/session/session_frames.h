@@ -1,15 +1,13 @@
-/* session_frames.h - a frame of a session from its arrival to its answer; slot.h has its way
- * between the two */
+/* session_frames.h - a frame of a session from its arrival to its answer */
 #ifndef RECOND_DAEMON_SESSION_FRAMES_H
 #define RECOND_DAEMON_SESSION_FRAMES_H
 
 #include "daemon/session/session_clients.h"
 
-/* Is it a frame that was answered before? Then its client is told so once more, and it is counted
- * as such and nowhere else. */
+/* Was the frame answered before? Then its client is told so again, and it counts as that alone. */
 bool session_again(struct session *s, struct session_client *c, const struct frame *f,
                    size_t bytes);
-/* Count a frame that came in, before anything is done with it. Returns CONTROL_REASON_NONE: go on;
+/* Counts a frame that came in, before anything is done with it. Returns CONTROL_REASON_NONE: go on;
  * CONTROL_CLOSED: the caller refuses it. */
 enum control_reason session_admit(struct session *s, size_t bytes);
 
@@ -21,16 +19,16 @@ enum control_reason session_admit(struct session *s, size_t bytes);
 void session_answer(struct session *s, uint64_t stream, const struct control_ack *ack,
                     uint64_t received_us);
 
-/* A frame of a source was fused, or a closing round computed, which shows nothing
- * (daemon/work/closing.h): its result, and what its commit changed in the mirror. */
+/* A frame was fused, or a closing round computed, which has no result (daemon/work/closing.h): its
+ * result, and the changes of its commit in the mirror. */
 void session_publish(struct session *s, int source, bool is_round, const struct gpu_result *result,
                      const struct mirror_commit *commit);
-/* Points lie elsewhere, and no frame was fused. */
+/* Points moved without a fused frame. */
 void session_publish_moved(struct session *s, const struct mirror_commit *commit);
-/* Is a client told the result of the frame that is used next? */
+/* Does a client get the result of the next used frame? */
 bool session_result_wanted(struct session *s);
-/* A frame was used: its result, whose reference this takes. Its sender gets it with
- * session_answer(), clients that view at once. */
+/* Gives a used frame's result to clients, and takes over its reference. The sender gets it with
+ * session_answer(), viewers at once. */
 void session_show(struct session *s, struct frame_result *result);
 
 #endif

@@ -1,4 +1,4 @@
-/* What a session tells about itself. */
+/* Figures and pictures of a session for clients and metrics. */
 #include "daemon/session/session_info.h"
 
 #include "daemon/clock.h"
@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CAMERA_FPS 30.0f /* what a session that has not begun is taken for */
+#define CAMERA_FPS 30.0f /* the rate of a session without frames */
 #define YOUNG_S 60.0
 
-/* Frames used a second, over the last two seconds. */
+/* Returns the frames used a second, over the last two seconds. */
 static float frame_rate(const struct session *s)
 {
     uint64_t now = clock_us();
@@ -27,7 +27,7 @@ static float frame_rate(const struct session *s)
         if (s->used_us[i] < first)
             first = s->used_us[i];
     }
-    if (n == SESSION_FPS_FRAMES && recent == n) /* faster than the memory is long */
+    if (n == SESSION_FPS_FRAMES && recent == n) /* more frames than are kept */
         return (float)recent * 1e6f / (float)(now - first + 1);
     return (float)recent / 2.0f;
 }
@@ -103,7 +103,7 @@ void session_get_info(struct session *s, struct session_info *info)
     lock_take(&s->lock);
     fill_locked(s, info);
     lock_give(&s->lock);
-    mirror_summary(s->mirror, &cloud); /* after the state: the cloud of a closed one is its last */
+    mirror_summary(s->mirror, &cloud); /* after the state: a closed session's cloud is its last */
     info->revision = cloud.revision;
     info->points = cloud.points;
     info->hash = cloud.hash;

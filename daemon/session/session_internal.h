@@ -1,4 +1,4 @@
-/* session_internal.h - what a session is inside, for session*.c alone */
+/* session_internal.h - the inside of a session, for session*.c alone */
 #ifndef RECOND_DAEMON_SESSION_INTERNAL_H
 #define RECOND_DAEMON_SESSION_INTERNAL_H
 
@@ -12,16 +12,16 @@
 #include "daemon/session/views_told.h"
 #include "proto/lock.h"
 
-#define SESSION_FPS_FRAMES 128 /* used frames whose time is remembered for the frame rate */
+#define SESSION_FPS_FRAMES 128 /* used frames whose time is kept for the frame rate */
 
-/* Where a source's poses went, and where before the frame that was taken last. */
+/* A source's motion, and the same before its last taken frame. */
 struct session_jump {
     struct jump now, before;
-    uint64_t seq; /* of the frame taken last */
+    uint64_t seq; /* seq of that frame */
 };
 
 struct session {
-    /* fixed at creation, or before another thread knows the session */
+    /* Set at creation, or before another thread knows the session. */
     struct session_setup setup;
     struct queue *queue;
     struct mirror *mirror;
@@ -32,36 +32,37 @@ struct session {
 
     atomic_int refs;
     atomic_bool dead;
-    atomic_bool may_rest, resting, asked_for, hurried;
+    atomic_bool may_suspend, suspended, asked_for, hurried;
 
-    struct lock lock; /* of all that follows */
+    struct lock lock; /* guards all that follows */
     enum session_state state;
     bool closing, recovering;
-    bool rounds, bundle; /* to come before it is closed, once it is to be */
+    bool rounds, bundle; /* closing rounds, a bundle: still to be done before it is closed */
     struct api_bundle bundle_told;
     double changed_s;          /* Unix time of the last change of state or of the set of clients */
-    struct session_saved kept; /* what outlives the process; how frames ended, too */
+    struct session_saved kept; /* counters in checkpoints, with those of how frames ended */
     char fault[API_TEXT_CAP], damaged[API_TEXT_CAP];
     struct sources *sources;
-    struct places places, next_places; /* as they were told; as the disk is to have them */
+    /* places as clients were told; places as the disk is to have them */
+    struct places places, next_places;
     struct session_jump jumps[API_SOURCES_MAX];
     struct api_token tokens[SESSION_TOKENS_MAX];
     int n_tokens;
     uint64_t used_us[SESSION_FPS_FRAMES];
     uint32_t n_used_us;
     float latency_ms;
-    struct pace pace;                          /* what the device uses of it */
-    struct pace_clock clocks[API_SOURCES_MAX]; /* of the frames that were taken */
-    float *preview; /* [net_h][net_w] metres, 0 = none; NULL before the first */
+    struct pace pace;                          /* the device's recent use of it */
+    struct pace_clock clocks[API_SOURCES_MAX]; /* clocks of the taken frames */
+    float *preview; /* [net_h][net_w] metres, 0 = none; NULL before the first one */
     uint64_t preview_seq;
     struct views_told views[API_SOURCES_MAX];
-    struct tracked_objects *tracked; /* what was recognised; NULL: nothing is looked for */
-    uint32_t searching;              /* pictures that are looked at */
-    const char *bad_pose;            /* what poses mean instead, NULL = as they should */
+    struct tracked_objects *tracked; /* NULL: the session searches for none */
+    uint32_t searching;              /* pictures being searched */
+    const char *bad_pose;            /* what is wrong with its poses, NULL = nothing */
     enum api_tracks_state tracks;
     uint64_t lost_frames;
     struct scale_told scale;
-    struct frame_result *latest; /* of the frame used last; NULL before the first */
+    struct frame_result *latest; /* result of the last used frame; NULL before the first */
     struct session_client *clients[SESSION_VIEWERS_MAX + SESSION_FEEDERS_MAX];
     int n_clients;
 };
@@ -75,21 +76,18 @@ struct session_wakes {
 };
 void session_wake(struct session *s, const struct session_wakes *w);
 
-/* The rest under the lock. Clients that send frames: how many, and of which sources, bit i for
- * source i. */
-int session_feeders(const struct session *s);
+/* Under the lock, as all below: the sources of clients that send frames, a bit each. */
 uint32_t session_connected(const struct session *s);
-/* The state that follows from clients and rest, unless the session is closed. */
+/* Returns the state that follows from clients and suspension, unless the session is closed. */
 void session_update_state(struct session *s);
-/* Of so many frames a second those of one of the clients that send. */
+/* Returns the share of one sending client in so many frames a second. */
 float session_share(const struct session *s, double rate);
-/* The client is told how a frame ended, with the pose in its own convention, and what changed of
- * its rate and quality. */
+/* Tells the client a frame's end, the pose in its own convention, and rate and quality if new. */
 void session_tell(const struct session *s, struct session_client *c, const struct control_ack *ack,
                   uint64_t now_us);
-/* Every client is told where this submap lies. */
+/* Tells every client where this submap lies. */
 void session_tell_place(struct session *s, uint32_t submap, struct session_wakes *w);
-/* The client is told of all tracked objects. */
+/* Tells the client of all tracked objects. */
 void session_tell_objects(const struct session *s, struct session_client *c);
 
 #endif

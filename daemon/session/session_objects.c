@@ -1,9 +1,9 @@
-/* A session tells its clients of the objects that it tracks. */
+/* Tells a session's clients of its tracked objects. */
 #include "daemon/session/session_objects.h"
 
 #include "daemon/session/session_internal.h"
 
-/* Under the lock: what is news, and how many pictures are searched, to all clients. */
+/* Under the lock: tells all clients the changed entries and the pictures being searched. */
 static void tell_all(struct session *s, uint64_t news, struct session_wakes *w)
 {
     for (int i = 0; i < s->n_clients; i++) {
@@ -18,7 +18,7 @@ void session_search_begin(struct session *s)
 
     lock_take(&s->lock);
     s->searching++;
-    tell_all(s, 0, &w); /* nothing is due for it, so no client is woken */
+    tell_all(s, 0, &w); /* nothing is due, so no client is woken */
     lock_give(&s->lock);
 }
 

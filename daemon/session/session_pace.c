@@ -1,4 +1,4 @@
-/* How fast a session's frames may come, and what its clients are told of that. */
+/* How fast a session's frames may come, and the rate that its clients are told. */
 #include "daemon/session/session_pace.h"
 
 #include "daemon/clock.h"
@@ -30,7 +30,7 @@ bool session_in_time(struct session *s, struct session_client *c, uint64_t t_cap
     return taken;
 }
 
-/* Under the lock: until half of the window is free again. */
+/* Under the lock: blocks until half of the window is free again. */
 static uint32_t later_ms(const struct session *s)
 {
     double ms = 500.0 * s->setup.queue_frames / s->pace.rate;

@@ -1,4 +1,4 @@
-/* A session that rests on the disk, or comes back after a restart. */
+/* A session that is suspended, or recovered after a restart. */
 #include "daemon/session/session_restart.h"
 
 #include "daemon/clock.h"
@@ -20,29 +20,29 @@ bool session_idle(struct session *s, double now_s, int suspend_s)
     return idle;
 }
 
-void session_allow_rest(struct session *s)
+void session_allow_suspend(struct session *s)
 {
-    atomic_store(&s->may_rest, true);
+    atomic_store(&s->may_suspend, true);
 }
 
-bool session_may_rest(const struct session *s)
+bool session_may_suspend(const struct session *s)
 {
-    return atomic_load(&s->may_rest);
+    return atomic_load(&s->may_suspend);
 }
 
-void session_set_resting(struct session *s, bool resting)
+void session_set_suspended(struct session *s, bool suspended)
 {
-    atomic_store(&s->resting, resting);
-    if (!resting)
-        atomic_store(&s->may_rest, false);
+    atomic_store(&s->suspended, suspended);
+    if (!suspended)
+        atomic_store(&s->may_suspend, false);
     lock_take(&s->lock);
     session_update_state(s);
     lock_give(&s->lock);
 }
 
-bool session_resting(const struct session *s)
+bool session_is_suspended(const struct session *s)
 {
-    return atomic_load(&s->resting);
+    return atomic_load(&s->suspended);
 }
 
 /* ------------------------------------------------------------------------- after a restart */

@@ -1,12 +1,12 @@
-/* A session's sources: what of sources.h needs the session's lock. */
+/* The functions of sources.h that need the session's lock. */
 #include "daemon/session/session_sources.h"
 
 #include "daemon/session/session_internal.h"
 
 #include <stdio.h>
 
-/* Under the lock: does the frame go on where the source's last one was? One that is told of another
- * world begins anew. Worlds begin with jumps where ties can bring them together again. */
+/* Under the lock: does the frame continue its source's last one? A source that changes to another
+ * submap begins anew. Submaps begin at jumps where ties can join them again. */
 static enum sources_step step_of(struct session *s, int source, const struct frame *f)
 {
     const struct session_options *o = &s->setup.options;
@@ -24,8 +24,7 @@ static enum sources_step step_of(struct session *s, int source, const struct fra
     return ties && jump_cut(&j->now, o->submap_m) ? SOURCES_CUT : SOURCES_ON;
 }
 
-/* Under the lock: the frame was not taken after all. What its pose said is forgotten, unless a
- * later one was taken meanwhile. */
+/* Under the lock: the frame was not taken. Forgets its pose, unless a later frame was taken. */
 static void forget_jump(struct session_jump *j, uint64_t seq)
 {
     if (j->seq == seq)
@@ -33,21 +32,21 @@ static void forget_jump(struct session_jump *j, uint64_t seq)
 }
 
 enum control_reason session_take(struct session *s, int source, const struct frame *f,
-                                 struct sources_world *world)
+                                 struct sources_submap *out)
 {
     struct session_wakes w = {.n = 0};
     enum control_reason reason;
-    int n_worlds;
+    int n_submaps;
 
     lock_take(&s->lock);
-    n_worlds = sources_n_worlds(s->sources);
-    reason = sources_take(s->sources, source, f->seq, f->world_epoch, step_of(s, source, f), world);
-    world->connected = session_connected(s);
-    world->jump = s->jumps[source].now;
+    n_submaps = sources_n_submaps(s->sources);
+    reason = sources_take(s->sources, source, f->seq, f->world_epoch, step_of(s, source, f), out);
+    out->connected = session_connected(s);
+    out->jump = s->jumps[source].now;
     if (reason != CONTROL_REASON_NONE)
         forget_jump(&s->jumps[source], f->seq);
-    if (sources_n_worlds(s->sources) != n_worlds)
-        session_tell_place(s, world->submap, &w);
+    if (sources_n_submaps(s->sources) != n_submaps)
+        session_tell_place(s, out->submap, &w);
     lock_give(&s->lock);
     session_wake(s, &w);
     return reason;
@@ -143,12 +142,12 @@ int session_n_sources(struct session *s)
     return n;
 }
 
-int session_world_before(struct session *s, uint32_t submap)
+int session_submap_before(struct session *s, uint32_t submap)
 {
     int before;
 
     lock_take(&s->lock);
-    before = sources_world_before(s->sources, submap);
+    before = sources_submap_before(s->sources, submap);
     lock_give(&s->lock);
     return before;
 }

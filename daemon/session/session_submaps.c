@@ -1,4 +1,4 @@
-/* A session's submaps: which worlds they are, and where they lie. */
+/* A session's submaps: their sources and their places. */
 #include "daemon/session/session_submaps.h"
 
 #include "daemon/session/session_internal.h"
@@ -10,7 +10,7 @@ int session_submaps(struct session *s, struct api_submap *list)
     int n;
 
     lock_take(&s->lock);
-    n = sources_worlds(s->sources, list);
+    n = sources_submaps(s->sources, list);
     for (int i = 0; i < n; i++) {
         list[i].placed = places_find(&s->places, list[i].submap, NULL, list[i].pose);
         list[i].tied = s->places.tied[list[i].submap];
@@ -24,7 +24,7 @@ int session_place_begin(struct session *s, uint32_t submap, const float pose[7],
     int rc;
 
     lock_take(&s->lock);
-    if (submap == 0 || sources_has_world(s->sources, submap))
+    if (submap == 0 || sources_has_submap(s->sources, submap))
         rc = places_tell(&s->next_places, submap, pose, err);
     else
         rc = err_set(err, ERR_NOT_FOUND, "the session has no submap %u", (unsigned)submap);
@@ -42,7 +42,7 @@ void session_place_end(struct session *s, uint32_t submap, const float pose[7], 
         places_copy(now, next, submap);
         session_tell_place(s, submap, &w);
     } else if (memcmp(next->pose[submap], pose, sizeof(next->pose[submap])) == 0) {
-        places_copy(next, now, submap); /* unless another caller's place is on its way */
+        places_copy(next, now, submap); /* unless another caller's place is being written */
     }
     lock_give(&s->lock);
     session_wake(s, &w);

@@ -1,4 +1,4 @@
-/* What every part of a session needs under its lock: its clients, and how they are told. */
+/* Functions under a session's lock for all of its parts: its clients, and messages to them. */
 #include "daemon/session/session_internal.h"
 
 void session_wake(struct session *s, const struct session_wakes *w)
@@ -9,7 +9,7 @@ void session_wake(struct session *s, const struct session_wakes *w)
         e->ops->wake(e->edge, w->cookies[i]);
 }
 
-int session_feeders(const struct session *s)
+static int session_feeders(const struct session *s)
 {
     int n = 0;
 
@@ -25,7 +25,7 @@ void session_update_state(struct session *s)
     if (session_feeders(s))
         s->state = SESSION_STREAMING;
     else if (s->state != SESSION_CREATED)
-        s->state = atomic_load(&s->resting) ? SESSION_SUSPENDED : SESSION_IDLE;
+        s->state = atomic_load(&s->suspended) ? SESSION_SUSPENDED : SESSION_IDLE;
 }
 
 uint32_t session_connected(const struct session *s)
@@ -45,7 +45,7 @@ float session_share(const struct session *s, double rate)
     return (float)(rate / (n > 1 ? n : 1));
 }
 
-/* Rate and quality, where they differ from what the client was told. */
+/* Tells rate and quality, where they differ from those that the client was told. */
 static void add_pace(const struct session *s, struct session_client *c, struct control_ack *ack)
 {
     float rate = session_share(s, s->pace.rate), most = session_share(s, s->pace.fps);

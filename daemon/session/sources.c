@@ -9,14 +9,14 @@
 #include <string.h>
 
 /* Frames of a source between sources_take() and their end: those in the queue, and one for each
- * connection of it that is pushing. */
+ * connection that is pushing. */
 #define UNDER_WAY (QUEUE_FRAMES_MAX + 16)
 
 #define NAME_BYTES 32
-#define HEAD_BYTES 8     /* sources u32, worlds u32 */
+#define HEAD_BYTES 8     /* sources u32, submaps u32 */
 #define SOURCE_BYTES 52u /* name, last_seq u64, any and breaks u32, world_epoch u32, verdicts u32 */
 #define VERDICT_BYTES 64u
-#define WORLD_BYTES 8u /* source u32, world_epoch u32 */
+#define SUBMAP_BYTES 8u /* source u32, world_epoch u32 */
 
 #define BREAKS_SHIFT 2 /* in the word of `any`, of which earlier builds read the lowest two bits */
 #define BREAKS_END (1u << (32 - BREAKS_SHIFT))
@@ -25,7 +25,7 @@
 #define PLACED 2u
 #define LOST 4u
 
-/* What a frame was told. */
+/* A frame's verdict. */
 struct verdict {
     uint64_t revision, t_capture_ns;
     uint32_t submap;
@@ -35,17 +35,19 @@ struct verdict {
 };
 
 struct source {
-    char name[CONTROL_SOURCE_CAP]; /* "" = this place is free */
+    char name[CONTROL_SOURCE_CAP]; /* "" = free */
     bool any;                      /* a frame was taken */
-    uint64_t last_seq;             /* 0 = none was used or dropped, or frame 0 was */
+    /* highest used or dropped number; 0 = there is none, or frame 0 */
+    uint64_t last_seq;
     bool any_seq;
-    uint32_t world_epoch; /* of the frame that was taken last */
+    uint32_t world_epoch; /* epoch of the last taken frame */
     uint32_t breaks;      /* how often its tracking was lost or broke; below BREAKS_END */
-    int begun;            /* worlds there were with the one that its last frame began; 0 = none */
-    uint64_t begun_by;    /* seq of that frame */
+    /* number of submaps behind the one that its last frame began; 0 = it began none */
+    int begun;
+    uint64_t begun_by; /* seq of that frame */
     uint64_t under_way[UNDER_WAY];
     int n_under_way;
-    uint64_t highest; /* seq that has a verdict */
+    uint64_t highest; /* highest seq with a verdict */
     uint32_t n_verdicts;
     uint64_t *seqs; /* rings [SOURCES_VERDICTS]: n_verdicts % SOURCES_VERDICTS comes next */
     struct verdict *verdicts;
@@ -53,12 +55,12 @@ struct source {
 
 struct sources {
     struct source list[API_SOURCES_MAX];
-    int n_worlds, most_worlds;
+    int n_submaps, most_submaps;
     struct {
-        int source; /* -1: not heard of yet */
+        int source; /* -1: unseen */
         uint32_t epoch;
-        bool cut; /* not kept in checkpoints: its frames' records say so */
-    } worlds[GPU_SUBMAPS_MAX];
+        bool cut; /* not in checkpoints: the records of its frames have it */
+    } submaps[GPU_SUBMAPS_MAX];
 };
 
 int sources_new(struct sources **out, struct err *err)
@@ -68,16 +70,16 @@ int sources_new(struct sources **out, struct err *err)
     *out = s;
     if (!s)
         return err_set(err, ERR_MEMORY, "no memory for the sources of a session");
-    s->most_worlds = GPU_SUBMAPS_MAX;
+    s->most_submaps = GPU_SUBMAPS_MAX;
     return 0;
 }
 
-void sources_limit_worlds(struct sources *s, int most)
+void sources_limit_submaps(struct sources *s, int most)
 {
-    s->most_worlds = most;
+    s->most_submaps = most;
 }
 
-static void clear(struct source *at)
+static void source_clear(struct source *at)
 {
     free(at->seqs);
     free(at->verdicts);
@@ -91,7 +93,7 @@ void sources_free(struct sources **sources)
     if (!s)
         return;
     for (int i = 0; i < API_SOURCES_MAX; i++)
-        clear(&s->list[i]);
+        source_clear(&s->list[i]);
     free(s);
     *sources = NULL;
 }
@@ -102,13 +104,13 @@ size_t sources_bytes(void)
            API_SOURCES_MAX * SOURCES_VERDICTS * (sizeof(uint64_t) + sizeof(struct verdict));
 }
 
-static int appear(struct source *at, const char *name, struct err *err)
+static int source_add(struct source *at, const char *name, struct err *err)
 {
-    clear(at);
+    source_clear(at);
     at->seqs = calloc(SOURCES_VERDICTS, sizeof(*at->seqs));
     at->verdicts = calloc(SOURCES_VERDICTS, sizeof(*at->verdicts));
     if (!at->seqs || !at->verdicts) {
-        clear(at);
+        source_clear(at);
         return err_set(err, ERR_MEMORY, "no memory for one more source");
     }
     snprintf(at->name, sizeof(at->name), "%s", name);
@@ -128,7 +130,7 @@ int sources_join(struct sources *s, const char *name, uint32_t connected, struct
     if (place < 0)
         return err_at(err, ERR_LIMIT, "/source", "%d sources feed this session already",
                       API_SOURCES_MAX);
-    rc = appear(&s->list[place], name, err);
+    rc = source_add(&s->list[place], name, err);
     return rc ? rc : place;
 }
 
@@ -160,44 +162,44 @@ int sources_info(const struct sources *s, struct api_source *info)
     return n;
 }
 
-bool sources_has_world(const struct sources *s, uint32_t submap)
+bool sources_has_submap(const struct sources *s, uint32_t submap)
 {
-    return (int64_t)submap < s->n_worlds && s->worlds[submap].source >= 0;
+    return (int64_t)submap < s->n_submaps && s->submaps[submap].source >= 0;
 }
 
-/* The newest submap before `end` of a world, -1: there is none. */
-static int newest(const struct sources *s, int source, uint32_t epoch, int end)
+/* Returns the newest submap below `end` of an epoch; -1: there is none. */
+static int submap_newest(const struct sources *s, int source, uint32_t epoch, int end)
 {
     int i = end - 1;
 
-    while (i >= 0 && (s->worlds[i].source != source || s->worlds[i].epoch != epoch))
+    while (i >= 0 && (s->submaps[i].source != source || s->submaps[i].epoch != epoch))
         i--;
     return i;
 }
 
-int sources_world_before(const struct sources *s, uint32_t submap)
+int sources_submap_before(const struct sources *s, uint32_t submap)
 {
-    if (!sources_has_world(s, submap))
+    if (!sources_has_submap(s, submap))
         return -1;
-    return newest(s, s->worlds[submap].source, s->worlds[submap].epoch, (int)submap);
+    return submap_newest(s, s->submaps[submap].source, s->submaps[submap].epoch, (int)submap);
 }
 
-int sources_n_worlds(const struct sources *s)
+int sources_n_submaps(const struct sources *s)
 {
-    return s->n_worlds;
+    return s->n_submaps;
 }
 
-int sources_worlds(const struct sources *s, struct api_submap *list)
+int sources_submaps(const struct sources *s, struct api_submap *list)
 {
     int n = 0;
 
-    for (int k = 0; k < s->n_worlds; k++) {
-        if (s->worlds[k].source < 0)
+    for (int k = 0; k < s->n_submaps; k++) {
+        if (s->submaps[k].source < 0)
             continue;
         memset(&list[n], 0, sizeof(list[n]));
         list[n].submap = (uint32_t)k;
-        list[n].world_epoch = s->worlds[k].epoch;
-        snprintf(list[n++].source, sizeof(list->source), "%s", s->list[s->worlds[k].source].name);
+        list[n].world_epoch = s->submaps[k].epoch;
+        snprintf(list[n++].source, sizeof(list->source), "%s", s->list[s->submaps[k].source].name);
     }
     return n;
 }
@@ -208,7 +210,7 @@ static int find_verdict(const struct source *at, uint64_t seq)
 {
     uint32_t n = at->n_verdicts < SOURCES_VERDICTS ? at->n_verdicts : SOURCES_VERDICTS;
 
-    if (seq > at->highest) /* as those of a client that counts up are */
+    if (seq > at->highest) /* clients that count up come here */
         return -1;
     for (uint32_t i = 0; i < n; i++)
         if (at->seqs[i] == seq)
@@ -244,27 +246,27 @@ bool sources_verdict(const struct sources *s, int source, uint64_t seq, uint64_t
     return true;
 }
 
-/* The submap of a world, -1: there is no room for one more. */
-static int world_of(struct sources *s, int source, uint32_t epoch, enum sources_step step)
+/* Returns the submap of an epoch; -1: there is no room for one more. */
+static int source_submap(struct sources *s, int source, uint32_t epoch, enum sources_step step)
 {
-    int i = newest(s, source, epoch, s->n_worlds);
+    int i = submap_newest(s, source, epoch, s->n_submaps);
 
     if (i >= 0 &&
-        (step == SOURCES_ON || step == SOURCES_BROKE || s->n_worlds >= SOURCES_JUMPED_MAX))
+        (step == SOURCES_ON || step == SOURCES_BROKE || s->n_submaps >= SOURCES_JUMPED_MAX))
         return i;
-    if (s->n_worlds >= s->most_worlds)
+    if (s->n_submaps >= s->most_submaps)
         return -1;
-    s->worlds[s->n_worlds].source = source;
-    s->worlds[s->n_worlds].epoch = epoch;
-    s->worlds[s->n_worlds].cut = i >= 0 && step == SOURCES_CUT;
-    return s->n_worlds++;
+    s->submaps[s->n_submaps].source = source;
+    s->submaps[s->n_submaps].epoch = epoch;
+    s->submaps[s->n_submaps].cut = i >= 0 && step == SOURCES_CUT;
+    return s->n_submaps++;
 }
 
 enum control_reason sources_take(struct sources *s, int source, uint64_t seq, uint32_t world_epoch,
-                                 enum sources_step step, struct sources_world *world)
+                                 enum sources_step step, struct sources_submap *out)
 {
     struct source *at = &s->list[source];
-    int submap, n_worlds = s->n_worlds;
+    int submap, n_submaps = s->n_submaps;
 
     if (at->any_seq && seq <= at->last_seq)
         return CONTROL_DUPLICATE;
@@ -273,17 +275,17 @@ enum control_reason sources_take(struct sources *s, int source, uint64_t seq, ui
             return CONTROL_DUPLICATE;
     if (at->n_under_way == UNDER_WAY)
         return CONTROL_OVERLOAD;
-    submap = world_of(s, source, world_epoch, step);
+    submap = source_submap(s, source, world_epoch, step);
     if (submap < 0)
         return CONTROL_WORLDS;
-    if ((step == SOURCES_BROKE || step == SOURCES_JUMPED) && s->n_worlds == n_worlds)
+    if ((step == SOURCES_BROKE || step == SOURCES_JUMPED) && s->n_submaps == n_submaps)
         sources_add_break(s, source);
-    world->submap = (uint32_t)submap;
-    world->cut = s->worlds[submap].cut;
-    world->breaks = at->breaks;
+    out->submap = (uint32_t)submap;
+    out->cut = s->submaps[submap].cut;
+    out->breaks = at->breaks;
     at->any = true;
     at->world_epoch = world_epoch;
-    at->begun = s->n_worlds > n_worlds ? s->n_worlds : 0;
+    at->begun = s->n_submaps > n_submaps ? s->n_submaps : 0;
     at->begun_by = seq;
     at->under_way[at->n_under_way++] = seq;
     return CONTROL_REASON_NONE;
@@ -296,7 +298,7 @@ void sources_add_break(struct sources *s, int source)
     at->breaks = (at->breaks + 1) % BREAKS_END;
 }
 
-static void leave(struct source *at, uint64_t seq)
+static void source_leave(struct source *at, uint64_t seq)
 {
     for (int i = 0; i < at->n_under_way; i++)
         if (at->under_way[i] == seq) {
@@ -309,9 +311,9 @@ void sources_untake(struct sources *s, int source, uint64_t seq)
 {
     struct source *at = &s->list[source];
 
-    leave(at, seq);
-    if (at->begun == s->n_worlds && at->begun && at->begun_by == seq)
-        s->n_worlds--;
+    source_leave(at, seq);
+    if (at->begun == s->n_submaps && at->begun && at->begun_by == seq)
+        s->n_submaps--;
     at->begun = 0;
 }
 
@@ -342,8 +344,8 @@ void sources_end(struct sources *s, int source, uint64_t t_capture_ns,
     struct verdict *v;
 
     if (!at->name[0])
-        return; /* of a journal that names none */
-    leave(at, ack->seq);
+        return; /* the journal names none */
+    source_leave(at, ack->seq);
     v = place_of(at, ack->seq);
     *v = (struct verdict){.revision = ack->revision,
                           .t_capture_ns = t_capture_ns,
@@ -370,18 +372,18 @@ int sources_learn(struct sources *s, const struct sources_record *r, struct err 
     int rc = 0;
 
     if (!at->any)
-        rc = appear(at, r->name, err);
+        rc = source_add(at, r->name, err);
     if (rc)
         return rc;
-    for (; s->n_worlds <= (int)r->submap; s->n_worlds++)
-        s->worlds[s->n_worlds].source = -1;
-    if (s->worlds[r->submap].source < 0) {
-        s->worlds[r->submap].source = r->source;
-        s->worlds[r->submap].epoch = r->world_epoch;
-        s->worlds[r->submap].cut = r->cut;
+    for (; s->n_submaps <= (int)r->submap; s->n_submaps++)
+        s->submaps[s->n_submaps].source = -1;
+    if (s->submaps[r->submap].source < 0) {
+        s->submaps[r->submap].source = r->source;
+        s->submaps[r->submap].epoch = r->world_epoch;
+        s->submaps[r->submap].cut = r->cut;
     }
-    if (strcmp(at->name, r->name) != 0 || s->worlds[r->submap].source != r->source ||
-        s->worlds[r->submap].epoch != r->world_epoch)
+    if (strcmp(at->name, r->name) != 0 || s->submaps[r->submap].source != r->source ||
+        s->submaps[r->submap].epoch != r->world_epoch)
         return err_set(err, ERR_INPUT, "its journal contradicts itself on its sources");
     at->any = true;
     at->world_epoch = r->world_epoch;
@@ -395,7 +397,7 @@ size_t sources_state_bytes(void)
 {
     return HEAD_BYTES +
            API_SOURCES_MAX * (SOURCE_BYTES + (size_t)SOURCES_VERDICTS * VERDICT_BYTES) +
-           GPU_SUBMAPS_MAX * WORLD_BYTES;
+           GPU_SUBMAPS_MAX * SUBMAP_BYTES;
 }
 
 static void put_verdict(struct bytes_writer *w, uint64_t seq, const struct verdict *v)
@@ -411,12 +413,12 @@ static void put_verdict(struct bytes_writer *w, uint64_t seq, const struct verdi
     bytes_put_f32(w, v->quality);
 }
 
-/* The oldest verdict first. */
+/* Packs the verdicts, the oldest first. */
 static void put_source(struct bytes_writer *w, const struct source *at)
 {
     uint32_t n = at->n_verdicts < SOURCES_VERDICTS ? at->n_verdicts : SOURCES_VERDICTS;
 
-    for (int i = 0; i < NAME_BYTES; i++) /* one without frames may have left its place later */
+    for (int i = 0; i < NAME_BYTES; i++) /* a source without frames may have left its place later */
         bytes_put_u8(w, at->any ? (uint8_t)at->name[i] : 0);
     bytes_put_u64(w, at->last_seq);
     bytes_put_u32(w, at->any ? 1u | (at->any_seq ? 2u : 0) | at->breaks << BREAKS_SHIFT : 0);
@@ -431,18 +433,18 @@ int sources_save(const struct sources *s, uint8_t *buf, size_t cap, size_t *len,
     struct bytes_writer w = bytes_writer(buf, cap);
 
     bytes_put_u32(&w, API_SOURCES_MAX);
-    bytes_put_u32(&w, (uint32_t)s->n_worlds);
+    bytes_put_u32(&w, (uint32_t)s->n_submaps);
     for (int i = 0; i < API_SOURCES_MAX; i++)
         put_source(&w, &s->list[i]);
-    for (int i = 0; i < s->n_worlds; i++) {
-        bytes_put_u32(&w, (uint32_t)s->worlds[i].source);
-        bytes_put_u32(&w, s->worlds[i].epoch);
+    for (int i = 0; i < s->n_submaps; i++) {
+        bytes_put_u32(&w, (uint32_t)s->submaps[i].source);
+        bytes_put_u32(&w, s->submaps[i].epoch);
     }
     *len = w.bad ? 0 : w.at;
     return w.bad ? err_set(err, ERR_LIMIT, "sources do not fit %zu bytes", cap) : 0;
 }
 
-/* Returns false if it is none. */
+/* Returns false if it is not valid. */
 static bool get_verdict(struct bytes_reader *r, struct control_ack *ack, uint64_t *t_capture_ns)
 {
     uint32_t word;
@@ -487,7 +489,7 @@ static int get_source(struct sources *s, int i, struct bytes_reader *r, struct e
         if (strcmp(s->list[k].name, text) == 0)
             return ERR_INPUT;
     if (text[0])
-        rc = (any & 1) && control_source_valid(text) ? appear(at, text, err) : ERR_INPUT;
+        rc = (any & 1) && control_source_valid(text) ? source_add(at, text, err) : ERR_INPUT;
     else if (n || any)
         rc = ERR_INPUT;
     for (uint32_t k = 0; k < n && rc == 0; k++) {
@@ -508,17 +510,17 @@ static int get_source(struct sources *s, int i, struct bytes_reader *r, struct e
 int sources_load(struct sources *s, const uint8_t *buf, size_t len, struct err *err)
 {
     struct bytes_reader r = bytes_reader(buf, len);
-    uint32_t n = bytes_get_u32(&r), n_worlds = bytes_get_u32(&r);
-    int rc = n == API_SOURCES_MAX && n_worlds <= GPU_SUBMAPS_MAX ? 0 : ERR_INPUT;
+    uint32_t n = bytes_get_u32(&r), n_submaps = bytes_get_u32(&r);
+    int rc = n == API_SOURCES_MAX && n_submaps <= GPU_SUBMAPS_MAX ? 0 : ERR_INPUT;
 
     for (int i = 0; i < API_SOURCES_MAX && rc == 0; i++)
         rc = get_source(s, i, &r, err);
-    for (uint32_t i = 0; i < n_worlds && rc == 0; i++) {
-        s->worlds[i].source = bytes_get_i32(&r);
-        s->worlds[i].epoch = bytes_get_u32(&r);
-        if (s->worlds[i].source < -1 || s->worlds[i].source >= API_SOURCES_MAX)
+    for (uint32_t i = 0; i < n_submaps && rc == 0; i++) {
+        s->submaps[i].source = bytes_get_i32(&r);
+        s->submaps[i].epoch = bytes_get_u32(&r);
+        if (s->submaps[i].source < -1 || s->submaps[i].source >= API_SOURCES_MAX)
             rc = ERR_INPUT;
-        s->n_worlds = (int)i + 1;
+        s->n_submaps = (int)i + 1;
     }
     if (rc == 0 && (r.bad || bytes_left(&r)))
         rc = ERR_INPUT;

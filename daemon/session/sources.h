@@ -1,17 +1,14 @@
 /*
- * sources.h - the sources of a session: numbers and worlds of each, and what its frames were told
+ * sources.h - the sources of a session: frame numbers, submaps, verdicts of frames
  *
- * A source is a phone, by the name that its `start` says. Numbers of frames, clock and world_epoch
- * are a source's own. Every (source, world_epoch) of a frame that was taken is a submap of its own,
- * numbered in order of appearance.
- *
- * A frame is taken when the queue is about to have it. From then on it has one verdict, and its
- * number is used up unless that is a refusal: a source's last_seq is the highest of those that were
- * used or dropped. The last SOURCES_VERDICTS verdicts are kept, so that a frame that is sent again
- * gets the answer that it had. What is refused before it is taken leaves nothing here.
+ * A source is a phone, named by its `start`, with frame numbers, a clock and a world_epoch of its
+ * own. Every (source, world_epoch) of a taken frame is a submap, numbered by appearance.
+ * A frame is taken just before it enters the queue, and gets one verdict. A source's last_seq is
+ * the highest number of a used or dropped frame. The last SOURCES_VERDICTS verdicts are kept, so
+ * that a repeated frame gets the same answer. A frame refused before it is taken leaves no trace.
  *
  * Owner:   a session, under whose lock all calls are made
- * Memory:  a source's verdicts are set aside when it appears; sources_bytes() is the most
+ * Memory:  a source's verdicts are allocated when it appears; sources_bytes() is the most
  */
 #ifndef RECOND_DAEMON_SOURCES_H
 #define RECOND_DAEMON_SOURCES_H
@@ -25,13 +22,13 @@
 struct sources;
 
 MUST_CHECK int sources_new(struct sources **s, struct err *err);
-/* Before the first frame: worlds from number `most` on are refused. Else GPU_SUBMAPS_MAX are. */
-void sources_limit_worlds(struct sources *s, int most);
+/* Before the first frame: submaps from number `most` on are refused. Else GPU_SUBMAPS_MAX are. */
+void sources_limit_submaps(struct sources *s, int most);
 void sources_free(struct sources **s);
 size_t sources_bytes(void);
 
 /*
- * sources_join - the number of the source of this name, which appears if it was not there
+ * sources_join - the number of the source of this name, which is added if it is new
  *
  * In:      connected: bit i: a client of source i is connected. A source that never had a frame
  *          taken and has no client leaves its place to another.
@@ -44,74 +41,71 @@ const char *sources_name(const struct sources *s, int source);
  * in use. A place without a source has no name. */
 int sources_info(const struct sources *s, struct api_source *info);
 
-/* The worlds that frames were taken of: number, source and epoch; list [API_SUBMAPS_MAX]. Returns
- * how many there are. */
-int sources_worlds(const struct sources *s, struct api_submap *list);
-/* A world whose poses jumped, or that was cut, is gone on with in another of the same epoch: the
- * one before that; -1: there is none. */
-int sources_world_before(const struct sources *s, uint32_t submap);
-bool sources_has_world(const struct sources *s, uint32_t submap);
-int sources_n_worlds(const struct sources *s); /* those not heard of yet, below others, too */
+/* Fills list [API_SUBMAPS_MAX]: the submaps that frames were taken of, with source and epoch.
+ * Returns how many there are. */
+int sources_submaps(const struct sources *s, struct api_submap *list);
+/* Returns the submap of the same epoch before this one, which jumped or was cut; -1: there is
+ * none. */
+int sources_submap_before(const struct sources *s, uint32_t submap);
+bool sources_has_submap(const struct sources *s, uint32_t submap);
+int sources_n_submaps(const struct sources *s); /* counts unseen ones below others, too */
 
-/* Was this frame answered? *ack is what it was told then. A frame that was refused is known by its
- * time as well, since another one may have its number. */
+/* Was this frame answered? *ack is its verdict. A refused frame is known by its time as well, since
+ * another one may have its number. */
 bool sources_verdict(const struct sources *s, int source, uint64_t seq, uint64_t t_capture_ns,
                      struct control_ack *ack);
 
-/* Where a frame belongs: its submap, and how often its source had lost its tracking, or its poses
- * jumped and no world began; a frame whose number differs from that before it starts at a new
- * place. */
-struct sources_world {
+/* Where a frame belongs: its submap, and how often its source had lost its tracking or jumped
+ * within it. A frame whose `breaks` differs from that before it starts at a new place. */
+struct sources_submap {
     uint32_t submap, breaks;
-    bool cut; /* the submap goes on where the epoch's one before it ended */
-    /* the caller's: of all sources, a bit each; how poses go on behind the frame */
+    bool cut; /* the submap continues the epoch's one before it */
+    /* Set by the caller: clients of sources, a bit each; the source's motion behind the frame. */
     uint32_t connected;
     struct jump jump;
 };
 
-#define SOURCES_JUMPED_MAX (GPU_SUBMAPS_MAX / 2) /* worlds that may begin with a jump or a cut */
+#define SOURCES_JUMPED_MAX (GPU_SUBMAPS_MAX / 2) /* submaps that may begin with a jump or a cut */
 
-/* How a frame's pose goes on from that of the frame before. */
+/* How a frame's pose continues that of the frame before. */
 enum sources_step {
     SOURCES_ON,
-    SOURCES_BROKE,  /* it does not, but no world begins: as if tracking had been lost */
-    SOURCES_JUMPED, /* it does not: it begins a world, although its epoch is the same */
-    SOURCES_CUT     /* it does, but its submap is long enough, and it begins another one */
+    SOURCES_BROKE,  /* it jumped, but no submap begins: as if tracking had been lost */
+    SOURCES_JUMPED, /* it jumped, and begins a submap of the same epoch */
+    SOURCES_CUT     /* it did not jump, but its submap is long enough, so it begins another one */
 };
 
 /*
  * sources_take - a frame is about to enter the queue
  *
- * In:      step: a world that is not told of by its epoch is the one that the epoch's next frames
- *          are of
- * Out:     *world: where it belongs
- * Returns: CONTROL_REASON_NONE: its number is set aside until sources_end() or sources_untake();
- *          CONTROL_DUPLICATE: not above the numbers of those that are under way, or were used or
- *          dropped; CONTROL_WORLDS: the session has as many worlds as it may; CONTROL_OVERLOAD
+ * In:      step: a submap that begins within an epoch gets the epoch's next frames
+ * Out:     *out: where it belongs
+ * Returns: CONTROL_REASON_NONE: its number is reserved until sources_end() or sources_untake();
+ *          CONTROL_DUPLICATE: not above the numbers of frames that are under way, or were used or
+ *          dropped; CONTROL_WORLDS: the session has as many submaps as it may; CONTROL_OVERLOAD
  */
 enum control_reason sources_take(struct sources *s, int source, uint64_t seq, uint32_t world_epoch,
-                                 enum sources_step step, struct sources_world *world);
-/* A frame of the source was refused because its phone had lost its tracking. */
+                                 enum sources_step step, struct sources_submap *out);
+/* Counts a frame that was refused because its phone had lost its tracking. */
 void sources_add_break(struct sources *s, int source);
-/* The queue had no room for it. A world that it began goes with it, if it is the newest of the
- * session and no later frame of the source was taken. */
+/* The queue had no room for the frame. A submap that it began is removed, if it is the session's
+ * newest and no later frame of the source was taken. */
 void sources_untake(struct sources *s, int source, uint64_t seq);
-/* A frame that was taken has ended, or one that an earlier process took (store_recover.c); its time
- * counts where it was refused. */
+/* Records the verdict of a frame that was taken, or that an earlier process took (store_recover.c);
+ * its time counts if it was refused. */
 void sources_end(struct sources *s, int source, uint64_t t_capture_ns,
                  const struct control_ack *ack);
 
-/* What a record of the journal says of its frame's source and world. */
+/* Source and submap of a frame's record in the journal. */
 struct sources_record {
     const char *name;
     int source;
     uint32_t world_epoch, submap, breaks;
     bool cut;
 };
-/* Fills in what this does not know yet. Returns 0; ERR_INPUT: it contradicts what is known;
- * ERR_MEMORY. */
+/* Adds a record. Returns 0; ERR_INPUT: it contradicts what is known; ERR_MEMORY. */
 MUST_CHECK int sources_learn(struct sources *s, const struct sources_record *r, struct err *err);
-/* A frame of the journal enters the queue again: it was taken then. */
+/* A frame of the journal, taken by an earlier process, enters the queue again. */
 void sources_retake(struct sources *s, int source, uint64_t seq);
 
 /*

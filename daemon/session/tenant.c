@@ -7,18 +7,18 @@
 #include <string.h>
 
 struct tenant {
-    struct tenant *next; /* fixed, as the name */
+    struct tenant *next; /* fixed, like the name */
     char name[API_NAME_CAP];
-    struct lock lock; /* of all that follows */
+    struct lock lock; /* guards all that follows */
     struct quota quota;
     int sessions, exports;
-    uint64_t memory_bytes, disk_bytes, adding_bytes; /* adding_bytes: of the sum under way */
+    uint64_t memory_bytes, disk_bytes, adding_bytes; /* adding_bytes: the sum under way */
     uint64_t frames, refused;
-    uint64_t due_us; /* when the next frame would be due at the quota's rate */
+    uint64_t due_us; /* when the next frame is due at the quota's rate */
 };
 
 struct tenants {
-    struct lock lock; /* of the list; tenants are only ever added */
+    struct lock lock; /* guards the list; tenants are only ever added */
     struct tenant *first;
 };
 
@@ -131,7 +131,7 @@ int tenant_allows(struct tenant *o, const struct session_options *asked,
     return 0;
 }
 
-static int over(const struct tenant *o, uint64_t memory_bytes, struct err *err)
+static int quota_over(const struct tenant *o, uint64_t memory_bytes, struct err *err)
 {
     const struct quota *q = &o->quota;
 
@@ -153,7 +153,7 @@ int tenant_take(struct tenant *o, uint64_t memory_bytes, struct err *err)
     int rc;
 
     lock_take(&o->lock);
-    rc = over(o, memory_bytes, err);
+    rc = quota_over(o, memory_bytes, err);
     o->sessions += rc == 0;
     o->memory_bytes += rc == 0 ? memory_bytes : 0;
     o->refused += rc != 0;
@@ -267,7 +267,7 @@ bool tenant_disk_full(struct tenant *o)
 
 enum { SESSIONS, MEMORY, DISK, EXPORTS, FRAMES, REFUSED, VALUES };
 
-static uint64_t value(struct tenant *o, int which)
+static uint64_t quota_value(struct tenant *o, int which)
 {
     uint64_t values[VALUES];
 
@@ -301,7 +301,7 @@ void tenant_write_metrics(struct metrics_text *text, struct tenants *t)
         for (struct tenant *o = first_of(t); o; o = o->next) {
             metrics_label(label, sizeof(label), o->name);
             metrics_print(text, "%s{owner=\"%s\"} %llu\n", rows[i].name, label,
-                          (unsigned long long)value(o, i));
+                          (unsigned long long)quota_value(o, i));
         }
     }
 }

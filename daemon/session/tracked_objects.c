@@ -25,7 +25,7 @@ static struct vec3 middle_of(const struct rigid *T_wo, const float box[6])
                                        0.5f * (box[2] + box[5])));
 }
 
-/* How far apart the middles may be of two detections of one object. */
+/* The largest distance between the centres of two detections of one object. */
 static float reach_of(const float box[6])
 {
     float half =
@@ -41,8 +41,7 @@ static bool is_same_object(const struct control_object *o,
     return o->submap == search->submap && strcmp(o->object, detection->object) == 0;
 }
 
-/* The tracked object that stands nearest to the detection and is not of `taken`; -1: none is
- * near. */
+/* Returns the tracked object nearest to the detection and not in `taken`; -1: none is near. */
 static int find_nearest(const struct tracked_objects *s,
                         const struct tracked_objects_search *search,
                         const struct tracked_objects_detection *detection, uint64_t taken)
@@ -87,8 +86,7 @@ static void entry_take(struct tracked_objects *s, int i, enum control_object_sta
     s->misses[i] = 0;
 }
 
-/* An entry for a new one: behind the others, or that of the one which was lost first; -1: all are
- * taken by such that are there. */
+/* Returns an entry for a new object: free, or that of the first lost one; -1: all are in use. */
 static int entry_for_new(struct tracked_objects *s, uint64_t taken)
 {
     int found = -1;
@@ -102,7 +100,7 @@ static int entry_for_new(struct tracked_objects *s, uint64_t taken)
     return found;
 }
 
-/* The one tracked object of the same name that is not where it was; -1: none is, or several are. */
+/* Returns the one tracked object of the same name that is missing; -1: none is, or several are. */
 static int find_missing(const struct tracked_objects *s,
                         const struct tracked_objects_search *search,
                         const struct tracked_objects_detection *detection, uint64_t taken,
@@ -121,7 +119,7 @@ static int find_missing(const struct tracked_objects *s,
     return found;
 }
 
-/* Detections of one object that stand where none of it was. */
+/* Counts detections of one object where none was tracked. */
 static int count_new(const struct tracked_objects_search *search, const char *object, uint64_t old)
 {
     int n = 0;
@@ -131,7 +129,7 @@ static int count_new(const struct tracked_objects_search *search, const char *ob
     return n;
 }
 
-/* A detection where none was. Returns the mask of its entry. */
+/* Adds a detection where no object was tracked. Returns the mask of its entry. */
 static uint64_t entry_take_new(struct tracked_objects *s,
                                const struct tracked_objects_search *search, int k, uint64_t old,
                                uint64_t taken, uint64_t gone)
@@ -156,8 +154,8 @@ static uint64_t entry_take_new(struct tracked_objects *s,
     return 1ull << i;
 }
 
-/* Those that the picture shows at their places. Returns the mask of their entries; *old: of the
- * detections that they are. */
+/* Updates objects that the picture shows at their places. Returns the mask of their entries; *old:
+ * mask of their detections. */
 static uint64_t entries_take_near(struct tracked_objects *s,
                                   const struct tracked_objects_search *search, uint64_t *old)
 {
@@ -178,7 +176,7 @@ static uint64_t entries_take_near(struct tracked_objects *s,
     return taken;
 }
 
-/* Those that were not found: which of them are gone from where they were. */
+/* Updates objects that were not detected: which of them are lost? */
 static uint64_t find_gone(struct tracked_objects *s, const struct tracked_objects_search *search,
                           uint64_t taken)
 {
@@ -229,7 +227,7 @@ static int history_count(const struct tracked_objects *s)
     return s->n_history < TRACKED_OBJECTS_HISTORY ? (int)s->n_history : TRACKED_OBJECTS_HISTORY;
 }
 
-/* Change i of those that are kept, the oldest first. */
+/* Returns change i of the kept ones, the oldest first. */
 static size_t history_slot(const struct tracked_objects *s, int i)
 {
     return (size_t)((s->n_history - (uint64_t)(history_count(s) - i)) % TRACKED_OBJECTS_HISTORY);
@@ -278,7 +276,7 @@ static void put_entry(struct bytes_writer *w, const struct control_object *o)
     bytes_put_u64(w, o->revision);
 }
 
-/* Returns false where it is none. */
+/* Returns false if it is not valid. */
 static bool get_entry(struct bytes_reader *r, struct control_object *o)
 {
     bool finite = true;

@@ -1,7 +1,7 @@
 /*
- * tracked_objects_due.h - what one client has still to be told of tracked objects
+ * tracked_objects_due.h - the changes of tracked objects that one client was not told yet
  *
- * One that changes again before the client has read of it is told once, in its newest state.
+ * An object that changes again before the client has read of it is told once, in its newest state.
  * Owner:   an outbox, under whose lock all calls are made
  */
 #ifndef RECOND_DAEMON_TRACKED_OBJECTS_DUE_H
@@ -10,15 +10,15 @@
 #include "daemon/session/tracked_objects.h"
 
 struct tracked_objects_due {
-    struct control_object *at; /* [TRACKED_OBJECTS_MAX]; NULL before the first */
-    uint64_t mask;             /* of those that are due */
-    uint32_t searching;        /* pictures that are searched: more may become due */
+    struct control_object *at; /* [TRACKED_OBJECTS_MAX]; NULL before the first object */
+    uint64_t mask;             /* entries that are due */
+    uint32_t searching;        /* pictures being searched: more may become due */
 };
 
-/* Those of the mask are news. Returns false if there is no memory. */
+/* Marks the entries of the mask as due. Returns false if there is no memory. */
 bool tracked_objects_due_note(struct tracked_objects_due *d, const struct control_object *all,
                               uint64_t mask);
-/* Fills the message that is next; returns false where none is due. */
+/* Fills the next message; returns false if none is due. */
 bool tracked_objects_due_next(struct tracked_objects_due *d, struct control_objects *message);
 void tracked_objects_due_free(struct tracked_objects_due *d);
 

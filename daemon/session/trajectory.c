@@ -131,7 +131,7 @@ int trajectory_save(struct trajectory *t, uint8_t *buf, size_t cap, size_t *len,
     return w.bad ? err_set(err, ERR_LIMIT, "a trajectory does not fit %zu bytes", cap) : 0;
 }
 
-/* Returns 1, or 0 if a number of the pose is none. */
+/* Returns 1, or 0 if a number of the pose is not finite. */
 static int get_pose(struct bytes_reader *r, struct session_pose *p)
 {
     int ok = 1;

@@ -17,17 +17,16 @@ struct trajectory;
 MUST_CHECK int trajectory_new(struct trajectory **t, struct err *err);
 void trajectory_free(struct trajectory **t);
 
-/* Returns 0; ERR_LIMIT, ERR_MEMORY: not kept. */
+/* Returns 0; ERR_LIMIT, ERR_MEMORY: it is not kept. */
 MUST_CHECK int trajectory_append(struct trajectory *t, const struct session_pose *pose,
                                  struct err *err);
-/* Poses [first, first + cap), as many as there are; returns their number. */
+/* Copies poses [first, first + cap), as many as there are; returns their number. */
 int trajectory_read(struct trajectory *t, uint64_t first, struct session_pose *poses, int cap);
 
-/* The pose of the last used frame. Returns false: there is none yet. */
+/* Gets the pose of the last used frame. Returns false if there is none yet. */
 bool trajectory_last(struct trajectory *t, struct session_pose *pose);
 
-/* Other poses for [first, first + n), as many of them as there are: T_wc [n]. Returns their
- * number. */
+/* Replaces the poses of [first, first + n) that there are by T_wc [n]. Returns their number. */
 uint32_t trajectory_correct(struct trajectory *t, uint32_t first, const struct rigid *T_wc,
                             uint32_t n);
 

@@ -5,7 +5,7 @@
 void views_told_note(struct views_told *t, const struct gpu_views *now)
 {
     t->last = *now;
-    if (now->log_scale == 0) /* nothing was measured in this frame */
+    if (now->log_scale == 0) /* this frame measured nothing */
         return;
     if (!t->has_scale)
         t->log_scale = now->log_scale;
@@ -13,7 +13,7 @@ void views_told_note(struct views_told *t, const struct gpu_views *now)
     t->log_scale += (now->log_scale - t->log_scale) / VIEWS_TOLD_FRAMES;
 }
 
-static enum api_views_state judge(const struct views_told *t)
+static enum api_views_state views_judge(const struct views_told *t)
 {
     const struct gpu_views *v = &t->last;
 
@@ -33,7 +33,7 @@ struct api_views views_told_say(const struct views_told *t, bool on)
 
     if (!on)
         return said;
-    said.state = judge(t);
+    said.state = views_judge(t);
     said.keyframes = v->n_keyframes;
     said.refined = v->n_refined;
     said.scale = exp2f(t->log_scale);

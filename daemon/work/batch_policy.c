@@ -1,9 +1,9 @@
 #include "daemon/work/batch_policy.h"
 
 #define DONE_ALREADY_US 50    /* a wait as short as this found the work done */
-#define LEARN_US 1000         /* a batch of a size that nothing is known of: believed to take */
-#define WAKE_US 100           /* a thread that sleeps until a time may be so late */
-#define ENQUEUE_MAX_US 10000u /* an enqueuing that took longer was held up by something else */
+#define LEARN_US 1000         /* first guess for a batch of an unknown size */
+#define WAKE_US 100           /* a sleeping thread may wake so late */
+#define ENQUEUE_MAX_US 10000u /* an enqueuing that took longer was delayed by something else */
 
 static uint64_t min_u64(uint64_t a, uint64_t b)
 {
@@ -15,7 +15,7 @@ static uint64_t max_u64(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* The place in expect_us of a batch of n frames. */
+/* Returns the index of a batch of n frames in expect_us. */
 static int size_of(int n)
 {
     int size = 0;

@@ -11,42 +11,40 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A device computes batches of 1, 2, 4 ... 64 frames; one between costs what the next of these
- * costs. */
+/* A device computes batches of 1, 2, 4 ... 64 frames; other sizes cost as the next of these. */
 #define BATCH_POLICY_SIZES 7
 #define BATCH_POLICY_DEADLINE_US 33000 /* a frame older than this waits for no other */
-#define BATCH_POLICY_NAP_US 500000     /* how long a worker sleeps that has nothing to do */
+#define BATCH_POLICY_NAP_US 500000     /* how long an idle worker sleeps */
 
 struct batch_policy {
     int most;                               /* frames of a batch */
-    uint32_t wait_us;                       /* what a batch may wait for an idle device */
-    uint32_t expect_us[BATCH_POLICY_SIZES]; /* what the device needs for up to 1, 2, 4 ... frames */
-    uint32_t enqueue_us;                    /* what it takes to enqueue a batch, of late */
+    uint32_t wait_us;                       /* how long a batch may wait while the device is idle */
+    uint32_t expect_us[BATCH_POLICY_SIZES]; /* device time for up to 1, 2, 4 ... frames */
+    uint32_t enqueue_us;                    /* recent time to enqueue a batch */
     uint64_t done_us;                       /* when the last batch was done */
 };
 
 /* The frames that a device has and may get. */
 struct batch_policy_load {
-    int n_left;           /* frames that were left behind for the next batch */
+    int n_left;           /* frames left behind for the next batch */
     bool busy;            /* a batch is under way: */
     int n;                /* its frames */
-    uint64_t enqueued_us; /* and since when */
+    uint64_t enqueued_us; /* and the time it was enqueued */
 };
 
 /*
  * batch_policy_due_us - just before the batch that is under way is likely to be done
  *
- * Until then frames may still come for the next one, and nothing is lost, for the device is busy.
- * What is left is the time to enqueue the next batch, and an eighth for an error.
+ * The next batch may be filled until then, because the device is busy. The time left over is for
+ * enqueuing that batch, and an eighth for errors.
  */
 uint64_t batch_policy_due_us(const struct batch_policy *p, int n, uint64_t enqueued_us);
 
-/* How long the worker may sleep until a frame comes: a batch that is due has to be waited for. */
+/* Returns how long the worker may sleep until a frame comes: a due batch has to be waited for. */
 uint64_t batch_policy_nap_us(const struct batch_policy *p, const struct batch_policy_load *load,
                              uint64_t now_us);
 
-/* While the device is idle a batch waits until then: not long, and not if its oldest frame has no
- * time for it. */
+/* Returns until when a batch waits while the device is idle, and its oldest frame has time. */
 uint64_t batch_policy_idle_until_us(const struct batch_policy *p, uint64_t now_us,
                                     uint64_t oldest_received_us);
 
@@ -67,25 +65,25 @@ struct batch_policy_wait batch_policy_wait(const struct batch_policy *p, int n, 
 /*
  * batch_policy_size - how many of n frames leave
  *
- * A few more than a power of two cost what twice as many do: if that many are done sooner in
- * proportion, the rest goes with the next batch, and is not left behind again. A size of which
- * nothing is known is tried. What is expected of a size that is avoided shrinks each time, so that
- * one batch that took too long does not rule it out for ever.
- * In:      n_left: of the n, were left behind by the last batch
+ * A few more than a power of two cost as much as twice as many: if that power of two is faster in
+ * proportion, the other frames go with the next batch, and are not left behind again. An unknown
+ * size is tried. The expected time of an avoided size shrinks each time, so that one slow batch
+ * does not rule it out for ever.
+ * In:      n_left: those of the n that the last batch left behind
  */
 int batch_policy_size(struct batch_policy *p, int n, int n_left);
 
-/* Enqueuing a batch took so long. */
+/* Learns how long it took to enqueue a batch. */
 void batch_policy_enqueued(struct batch_policy *p, uint64_t took_us);
 
-/* A batch of n is done; it was waited for from waited_us on. What was known of its size at most
- * doubles; where the wait found the work done, the guess was too long and shrinks. A back end that
- * computes while it enqueues is never waited for, so its batches are due at once. */
+/* A batch of n is done; it was waited for from waited_us on. The expected time of its size at most
+ * doubles; where the work was done already, it shrinks. A back end that computes while it enqueues
+ * never waits, so its batches are due at once. */
 void batch_policy_done(struct batch_policy *p, int n, uint64_t enqueued_us, uint64_t waited_us,
                        uint64_t now_us);
 
-/* What n frames that took `us` together are charged with, by the pixels of their networks, which
- * is what nearly all of the time goes to. */
+/* Returns the charge of n frames that took `us` together, in proportion to the pixels of their
+ * networks, which take nearly all of the time. */
 void batch_policy_share(uint64_t share_us[], const uint64_t pixels[], int n, uint64_t us);
 
 #endif

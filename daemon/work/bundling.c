@@ -13,18 +13,18 @@
 #include <string.h>
 #include <time.h>
 
-#define NAP_NS 10000000 /* between two looks at what the disk does */
-#define POINTS 2048     /* of a step */
+#define NAP_NS 10000000 /* between two checks of the disk */
+#define POINTS 2048     /* points of one step */
 #define ROWS 512
-#define DEPTH_REL 0.05f /* how well a point must be at the depth that a keyframe has there */
-#define UNSEEN 1e-6f    /* weight of a keyframe that does not see a point, beside it */
-#define PLACE_MOST 2147483000.0 /* steps: a point that would go farther stays */
-#define EDGE 0.1f               /* of the picture, within which a keyframe's weight grows from 0 */
+#define DEPTH_REL 0.05f /* relative error that a point's depth may have against a keyframe's */
+#define UNSEEN 1e-6f    /* weight of a keyframe that does not see a point */
+#define PLACE_MOST 2147483000.0 /* steps: a point that would move farther stays */
+#define EDGE 0.1f /* share of the picture within which a keyframe's weight grows from 0 */
 
-/* What becomes of a keyframe: C takes its world from where it was to where it is. */
+/* How a keyframe moves: C takes its old world to its new one. */
 struct moved {
-    struct rigid was, is, back, C; /* back: world to the camera that was */
-    int64_t row;                   /* of the trajectory, -1: none */
+    struct rigid was, is, back, C; /* back: world to the old camera */
+    int64_t row;                   /* row of the trajectory, -1: none */
 };
 
 struct bundling {
@@ -33,12 +33,12 @@ struct bundling {
     struct bundle *bundle;
     uint32_t n;
     int step;      /* of steps[] */
-    bool is_moved; /* the keyframes have to be */
+    bool is_moved; /* the keyframes moved */
     bool writing;
     uint64_t revision;
-    uint32_t slot; /* of the cloud, next */
-    uint64_t row;  /* of the trajectory, next */
-    uint32_t k;    /* keyframe whose row is looked for */
+    uint32_t slot; /* next slot of the cloud */
+    uint64_t row;  /* next row of the trajectory */
+    uint32_t k;    /* keyframe whose row is searched for */
     struct moved moved[TIES_KEYFRAMES];
     struct mirror_point points[POINTS];
     struct session_pose rows[ROWS];
@@ -76,14 +76,14 @@ void bundling_free(struct bundling **bundling)
 
 /* ------------------------------------------------------------------------- the disk */
 
-static void nap(void)
+static void disk_nap(void)
 {
     const struct timespec t = {.tv_nsec = NAP_NS};
 
     nanosleep(&t, NULL);
 }
 
-/* Each step returns 1: it is done; 0: there is more of it; -1: there is no disk for it. */
+/* Each step returns 1: it is done; 0: it goes on; -1: there is no disk for it. */
 static int save_frames(struct bundling *b)
 {
     if (!session_disk(b->session))
@@ -93,7 +93,7 @@ static int save_frames(struct bundling *b)
         return 1;
     }
     session_work_save(b->session, false);
-    nap();
+    disk_nap();
     return 0;
 }
 
@@ -115,7 +115,7 @@ static int save_all(struct bundling *b)
     }
     rc = b->writing ? store_saved_again(b->session) : 0;
     if (rc == 0)
-        nap();
+        disk_nap();
     else
         b->writing = false;
     return rc;
@@ -123,13 +123,14 @@ static int save_all(struct bundling *b)
 
 /* ------------------------------------------------------------------------- points */
 
-static struct ties_keyframe *keyframe(const struct bundling *b, uint32_t k)
+static struct ties_keyframe *bundling_keyframe(const struct bundling *b, uint32_t k)
 {
     return ties_room(b->ties, k);
 }
 
-/* (W13) How much a keyframe has to say of a point. */
-static float weight(const struct moved *m, const struct describe_keyframe *seen, struct vec3 p)
+/* (W13) Returns the weight of a keyframe for a point. */
+static float point_weight(const struct moved *m, const struct describe_keyframe *seen,
+                          struct vec3 p)
 {
     struct vec3 c = rigid_apply(&m->back, p);
     float w = UNSEEN / (1 + vec3_norm2(c)), x, y, in, depth, off;
@@ -149,7 +150,7 @@ static float weight(const struct moved *m, const struct describe_keyframe *seen,
     return w + fminf(in, 1) * off * off;
 }
 
-/* Returns whether it lies elsewhere. */
+/* Moves a point. Returns whether it changed. */
 static bool move_point(struct bundling *b, struct mirror_point *p, float step)
 {
     const struct vec3 at = {(float)p->p_q[0] * step, (float)p->p_q[1] * step,
@@ -160,14 +161,14 @@ static bool move_point(struct bundling *b, struct mirror_point *p, float step)
     bool moves = false;
 
     for (uint32_t k = 0; k < b->n; k++) {
-        const struct ties_keyframe *key = keyframe(b, k);
+        const struct ties_keyframe *key = bundling_keyframe(b, k);
         const struct moved *m = &b->moved[k];
         struct vec3 to;
         float w;
 
         if (key->world != p->submap)
             continue;
-        w = weight(m, &key->seen, at);
+        w = point_weight(m, &key->seen, at);
         to = rigid_apply(&m->C, at);
         sum[0] += (double)w * (double)(to.x - at.x);
         sum[1] += (double)w * (double)(to.y - at.y);
@@ -185,15 +186,15 @@ static bool move_point(struct bundling *b, struct mirror_point *p, float step)
     for (int i = 0; moves && i < 3; i++)
         p->p_q[i] = (int32_t)to_q[i];
     if (moves && p->look.normal) {
-        struct rigid turn = most->C;
+        struct rigid rotation = most->C;
 
-        turn.t[0] = turn.t[1] = turn.t[2] = 0;
-        p->look.normal = octa_encode(rigid_apply(&turn, octa_decode(p->look.normal)), 1);
+        rotation.t[0] = rotation.t[1] = rotation.t[2] = 0;
+        p->look.normal = octa_encode(rigid_apply(&rotation, octa_decode(p->look.normal)), 1);
     }
     return moves;
 }
 
-/* The next points of the cloud. */
+/* Moves the next points of the cloud. */
 static int move_points(struct bundling *b)
 {
     struct session *s = b->session;
@@ -218,7 +219,7 @@ static int move_points(struct bundling *b)
 
 /* ------------------------------------------------------------------------- the path */
 
-/* The next rows of the trajectory; 0 at its end, behind which it is read from its beginning. */
+/* Reads the next rows of the trajectory; returns 0 at its end, after which it begins again. */
 static int next_rows(struct bundling *b)
 {
     int n =
@@ -229,14 +230,14 @@ static int next_rows(struct bundling *b)
     return n;
 }
 
-/* Keyframes are found in the trajectory by their pose, in their order. */
+/* Finds the keyframes' rows in the trajectory by their poses, in order. */
 static int find_rows(struct bundling *b)
 {
     int n = next_rows(b);
 
     for (int i = 0; i < n; i++)
         for (uint32_t k = b->k; k < b->n; k++) {
-            if (b->rows[i].submap != keyframe(b, k)->world ||
+            if (b->rows[i].submap != bundling_keyframe(b, k)->world ||
                 memcmp(&b->rows[i].T_wc, &b->moved[k].was, sizeof(b->moved[k].was)) != 0)
                 continue;
             b->moved[k].row = (int64_t)b->row + i;
@@ -247,8 +248,9 @@ static int find_rows(struct bundling *b)
     return n == 0;
 }
 
-/* A pose between two corrections, `share` of the way from the first to the second. */
-static void between(struct rigid *T, const struct moved *a, const struct moved *b, double share)
+/* Interpolates a pose between two corrections, `share` of the way from the first to the second. */
+static void pose_between(struct rigid *T, const struct moved *a, const struct moved *b,
+                         double share)
 {
     struct sim3 A, B, C, by;
     double d[6];
@@ -282,7 +284,7 @@ static void move_row(const struct bundling *b, const struct session_pose *pose, 
     for (uint32_t k = 0; k < b->n && !after; k++) {
         const struct moved *m = &b->moved[k];
 
-        if (m->row < 0 || keyframe(b, k)->world != pose->submap)
+        if (m->row < 0 || bundling_keyframe(b, k)->world != pose->submap)
             continue;
         if (m->row <= row)
             before = m;
@@ -292,12 +294,13 @@ static void move_row(const struct bundling *b, const struct session_pose *pose, 
     if (before && before->row == row)
         *T = before->is;
     else if (before && after)
-        between(T, before, after, (double)(row - before->row) / (double)(after->row - before->row));
+        pose_between(T, before, after,
+                     (double)(row - before->row) / (double)(after->row - before->row));
     else if (before || after)
-        between(T, before ? before : after, before ? before : after, 0);
+        pose_between(T, before ? before : after, before ? before : after, 0);
 }
 
-/* The frames of the path; behind them the keyframes themselves. */
+/* Moves the frames of the path, then the keyframes themselves. */
 static int move_rows(struct bundling *b)
 {
     int n = next_rows(b);
@@ -308,13 +311,13 @@ static int move_rows(struct bundling *b)
         session_correct_poses(b->session, (uint32_t)b->row, b->T_wc, (uint32_t)n, b->revision);
     b->row += (uint64_t)n;
     for (uint32_t k = 0; n == 0 && b->is_moved && k < b->n; k++)
-        keyframe(b, k)->T_wc = b->moved[k].is;
+        bundling_keyframe(b, k)->T_wc = b->moved[k].is;
     return n == 0;
 }
 
 /* ------------------------------------------------------------------------- steps */
 
-static void tell(struct bundling *b, enum api_bundle_state state)
+static void bundling_tell(struct bundling *b, enum api_bundle_state state)
 {
     struct bundle_result r;
 
@@ -323,7 +326,7 @@ static void tell(struct bundling *b, enum api_bundle_state state)
                         &(struct api_bundle){state, r.n_keyframes, r.n_pairs, r.moved_m});
 }
 
-static void end(struct bundling *b, bool is_saved)
+static void bundling_end(struct bundling *b, bool is_saved)
 {
     static const enum api_bundle_state states[] = {
         [BUNDLE_UNSEEN] = API_BUNDLE_UNSEEN,     [BUNDLE_RIGHT] = API_BUNDLE_RIGHT,
@@ -333,7 +336,7 @@ static void end(struct bundling *b, bool is_saved)
     struct bundle_result r;
 
     bundle_tell(b->bundle, &r);
-    tell(b, is_saved ? states[r.end] : API_BUNDLE_FAILED);
+    bundling_tell(b, is_saved ? states[r.end] : API_BUNDLE_FAILED);
     LOG_AT(LOG_INFO,
            "session %s: bundled, %s: %u keyframes, %u pairs, %.2f to %.2f deviations, moved by "
            "%.3f m at most",
@@ -341,8 +344,8 @@ static void end(struct bundling *b, bool is_saved)
            (unsigned)r.n_pairs, (double)r.off_before, (double)r.off_after, (double)r.moved_m);
 }
 
-/* Compares keyframes; once all is computed, what it moves. */
-static int compare(struct bundling *b)
+/* Compares keyframes; at the end computes how they move. */
+static int bundling_compare(struct bundling *b)
 {
     struct bundle_result r;
 
@@ -354,7 +357,7 @@ static int compare(struct bundling *b)
     for (uint32_t k = 0; b->is_moved && k < b->n; k++) {
         struct moved *m = &b->moved[k];
 
-        m->was = keyframe(b, k)->T_wc;
+        m->was = bundling_keyframe(b, k)->T_wc;
         bundle_pose(b->bundle, k, &m->is);
         m->back = rigid_inverse(&m->was);
         m->C = rigid_mul(&m->is, &m->back);
@@ -366,16 +369,16 @@ static int compare(struct bundling *b)
 bool bundling_step(struct bundling *b)
 {
     static int (*const steps[])(struct bundling * b) = {
-        save_frames, save_all, compare, move_points, find_rows, move_rows, save_all};
+        save_frames, save_all, bundling_compare, move_points, find_rows, move_rows, save_all};
     int rc;
 
     if (session_dead(b->session))
         return false;
-    tell(b, API_BUNDLE_RUNNING);
+    bundling_tell(b, API_BUNDLE_RUNNING);
     rc = steps[b->step](b);
     b->step += rc > 0;
     if (rc >= 0 && b->step < (int)(sizeof(steps) / sizeof(steps[0])))
         return true;
-    end(b, rc > 0);
+    bundling_end(b, rc > 0);
     return false;
 }

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SIDE 16 /* of the picture that a round has in place of one; it is all black */
+#define SIDE 16 /* pixels: the side of a round's all-black picture */
 
 void closing_note(struct session *s)
 {
@@ -40,7 +40,7 @@ bool closing_done(struct session *s)
     return false;
 }
 
-/* The picture, and behind it a mask of the network's size: every pixel is masked. */
+/* The picture, and behind it a mask of the network's size, all masked. */
 static uint8_t *make_blank(struct session *s)
 {
     int w = 0, h = 0;
@@ -70,7 +70,7 @@ struct queue_item *closing_take(struct session *s)
     item->received_us = clock_us();
     item->source = c->source;
     item->submap = k->kept.submap;
-    item->breaks = GPU_BREAKS_OVER; /* another number than that of any frame */
+    item->breaks = GPU_BREAKS_OVER; /* no frame has this number */
     item->rgb = c->blank;
     item->width = item->height = SIDE;
     item->K = (struct intrinsics){SIDE, SIDE, (SIDE - 1) / 2.0f, (SIDE - 1) / 2.0f};

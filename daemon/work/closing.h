@@ -1,14 +1,13 @@
 /*
- * closing.h - what a closed session still has to do on its device before it is whole
+ * closing.h - the work of a closed session on its device before it is whole
  *
- * With many views a keyframe is final when later ones have seen the same. At a session's end some
- * wait for pictures that will not come. A *closing round* is an item that shows nothing and begins
- * a new walk, so that one keyframe that waits is swept with it and one is final (gpu/views/views.h,
- * "Walks"). Rounds go on, source by source, until no keyframe waits; then the session is closed.
- *
- * Disk:    rounds are in no journal. A session that comes back while it was being closed goes on
- *          with them from its last checkpoint, gets the same points, and is back when it has them.
- * Ends:    a session that is deleted, hurried, or whose device fails does without them.
+ * With many views a keyframe is final when later ones have seen the same; at a session's end some
+ * wait in vain. A *closing round* is an item without a picture that begins a new walk, so that one
+ * waiting keyframe becomes final (gpu/views/views.h, "Walks"). Rounds go on, source by source,
+ * until no keyframe waits; then the session is closed.
+ * Disk:    rounds are in no journal. A recovered session that was closing continues them from its
+ *          last checkpoint, with the same points.
+ * Ends:    a session that is deleted, hurried, or whose device fails skips them.
  * Threads: closing_take() and closing_keep() as session_work.h says for jobs; the others any
  */
 #ifndef RECOND_DAEMON_CLOSING_H
@@ -16,20 +15,19 @@
 
 #include "daemon/work/session_work.h"
 
-/* A frame was used: session_waits_for_rounds() once the session is to be closed, and
- * session_waits_for_bundle() behind them. */
+/* A frame was used: session_waits_for_rounds() holds once the session is to be closed, and
+ * session_waits_for_bundle() after them. */
 void closing_note(struct session *s);
-/* session_work_restore(), and what is still to come when it is closed. */
+/* Calls session_work_restore(), and sets the rounds and the bundle that are still to come. */
 void closing_restore(struct session *s, const struct session_work_kept *kept);
-/* Has it no rounds to go, and is it bundled? Else that is asked to go on: of a session that comes
- * back. */
+/* Has it no rounds to go, and is it bundled? Else continues that, in a recovered session. */
 bool closing_done(struct session *s);
-/* The next round's item, which closing_keep() or closing_give_up() ends; NULL: no memory. */
+/* Returns the next round's item, ended by closing_keep() or closing_give_up(); NULL: no memory. */
 struct queue_item *closing_take(struct session *s);
-/* The round was computed; `unfinished`: its source has keyframes that wait. frame_end_settle() is
+/* The round was computed; `unfinished`: its source has keyframes that wait. Call frame_end_settle()
  * next, as after closing_give_up(). */
 void closing_keep(struct session *s, bool unfinished);
-/* There are no more rounds. */
+/* Skips all further rounds. */
 void closing_give_up(struct session *s);
 void closing_disown(struct session_work *k);
 

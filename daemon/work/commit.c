@@ -12,7 +12,7 @@ struct commit {
     struct turn_pool pool;
 };
 
-/* The result goes into the session. Then its frame has ended, or goes to the device once more. */
+/* Puts the result into the session. Then its frame has ended, or goes to the device again. */
 static void finish_job(struct job *job)
 {
     struct session_work *k = session_work(job->session);
@@ -40,7 +40,7 @@ static void serve_job(void *ctx, int thread, struct turn_entry *e)
     (void)thread;
     if (!e)
         return;
-    turn_done(c->pool.turns, e, false); /* before the job ends: the session may be gone then */
+    turn_done(c->pool.turns, e, false); /* before the job ends: the session may be freed then */
     finish_job(CONTAINER_OF(e, struct job, turn));
 }
 
@@ -55,7 +55,9 @@ uint64_t commit_alive_us(const struct commit *c)
     return turn_pool_alive_us(&c->pool);
 }
 
-int commit_threads(long cores)
+/* Returns the number of threads for so many cores: half of them, 64 at most. A frame of a large
+ * network takes a millisecond here, and a device does five thousand of these a second. */
+static int commit_threads(long cores)
 {
     return cores < 2 ? 1 : cores / 2 < TURN_POOL_MAX ? (int)(cores / 2) : TURN_POOL_MAX;
 }

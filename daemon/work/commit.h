@@ -1,10 +1,9 @@
 /*
  * commit.h - a few threads that carry results from the devices into the sessions
  *
- * They take jobs that a worker's device is done with, let the session's kind finish them
- * (pipeline.h), and end their frames (frame_end.h), so that the thread that feeds a device never
- * computes. A session has one job at a time, so its frames stay in order although any of the
- * threads may take them.
+ * They take computed jobs, let the session's kind finish them (pipeline.h), and end their frames
+ * (frame_end.h), so that the thread that feeds a device never computes. A session has one job at a
+ * time, so its frames stay in order although any of the threads may take them.
  */
 #ifndef RECOND_DAEMON_COMMIT_H
 #define RECOND_DAEMON_COMMIT_H
@@ -13,17 +12,13 @@
 
 struct commit;
 
-/* What serves a machine of so many cores: one for two of them, 64 at most. A frame of a large
- * network is a millisecond's work here, and a device does five thousand of these a second. */
-int commit_threads(long cores);
-
-/* threads: 0 = commit_threads() of this machine */
+/* threads: 0 = as many as suit this machine */
 MUST_CHECK int commit_start(struct commit **c, int threads, struct err *err);
-/* When the workers have stopped: then no job is left. */
+/* Call it when the workers have stopped: then no job is left. */
 void commit_stop(struct commit *c);
 void commit_free(struct commit **c);
 
-/* The job's device has finished it. It is the committer's from now on. */
+/* Takes over a job that its device has finished. */
 void commit_push(struct commit *c, struct job *job);
 
 /* turn_pool_alive_us() of them */

@@ -26,7 +26,7 @@ struct decode {
     struct decode_thread threads[TURN_POOL_MAX];
 };
 
-/* A frame at a decoder, with all that a step of its way needs. */
+/* A frame at a decoder, with the inputs of all steps. */
 struct decode_step {
     struct decode_thread *thread;
     struct session *s;
@@ -35,7 +35,7 @@ struct decode_step {
     struct queue_item *item;
     struct jpeg_info info;
     int net_w, net_h; /* the network's picture; 0: the first frame decides */
-    bool is_first;    /* there was no good frame before it */
+    bool is_first;    /* no frame was good before it */
     uint64_t start_us;
 };
 
@@ -77,8 +77,8 @@ static void whole_size(const struct jpeg_info *info, int *w, int *h)
     jpeg_scaled_size(info, info->width / part, info->height / part, w, h);
 }
 
-/* The first frame decides the network's picture, and how much room the pictures of all have. The
- * view out of a sphere has the shape of most cameras' pictures. */
+/* The first frame decides the network's picture, and the room of all pictures. A view out of a
+ * sphere has the shape of most cameras' pictures. */
 static void choose_sizes(struct decode_step *step)
 {
     struct session_work_kept *k = &step->work->kept;
@@ -97,7 +97,7 @@ static void choose_sizes(struct decode_step *step)
     jpeg_scaled_size(&step->info, w, h, &k->w, &k->h);
 }
 
-/* A first frame that was no good decides nothing: the next one may have another size. */
+/* A first frame that was not good decides nothing: the next one may have another size. */
 static void undo_sizes(struct decode_step *step)
 {
     struct session_work_kept *k = &step->work->kept;
@@ -108,8 +108,8 @@ static void undo_sizes(struct decode_step *step)
     session_set_net(step->s, step->options->net_w, step->options->net_h);
 }
 
-/* The size at which this picture is decoded: the one that is wanted, or the next smaller
- * ones, if that is more than the session has room for. Returns false if none is small enough. */
+/* Chooses the size at which this picture is decoded: the wanted one, or the next smaller ones that
+ * fit the session's room. Returns false if none is small enough. */
 static bool fit_picture(const struct decode_step *step)
 {
     const struct session_work_kept *k = &step->work->kept;
@@ -126,7 +126,7 @@ static bool fit_picture(const struct decode_step *step)
     return false;
 }
 
-/* Intrinsics of the whole picture, from the frame or from the session. */
+/* Returns the intrinsics of the whole picture, from the frame or from the session. */
 static enum control_reason find_camera(const struct decode_step *step)
 {
     const struct session_options *o = step->options;
@@ -142,7 +142,7 @@ static enum control_reason find_camera(const struct decode_step *step)
     return CONTROL_REASON_NONE;
 }
 
-/* The same of the decoded picture. A focal length that is lost in scaling is refused here: the
+/* Scales them to the decoded picture. A focal length that vanishes in scaling is refused here: the
  * device would refuse the batch for it. */
 static enum control_reason scale_camera(struct queue_item *item)
 {
@@ -155,7 +155,7 @@ static enum control_reason scale_camera(struct queue_item *item)
 
 /* ------------------------------------------------------------------------- pictures */
 
-/* Room for pictures and, behind each, for what comes beside it: where that begins. */
+/* Reserves pictures and, behind each, its parts. */
 static size_t beside_picture(const struct session_work_kept *k)
 {
     return parts_at((size_t)k->w * (size_t)k->h * 3);
@@ -170,8 +170,7 @@ static int make_room(const struct decode_step *step)
 }
 
 /* The file's headers alone decide whether the card or this thread decodes, so a frame gives the
- * same picture when it is decoded again after a restart. A card that fails is the exception, but
- * then the process ends. */
+ * same picture when it is decoded again after a restart. If a card fails, the process ends. */
 static int decode_picture(const struct decode_step *step, const uint8_t *data, size_t len,
                           const struct jpeg_info *info, uint8_t *rgb)
 {
@@ -193,7 +192,7 @@ static int decode_picture(const struct decode_step *step, const uint8_t *data, s
         return 0;
     }
     rc = jpeg_decode(decoder, jpeg.rgb, jpeg.w, jpeg.h, jpeg.data, jpeg.len, &limits, NULL);
-    while (rc == ERR_BUSY) { /* its verdict does not depend on what this machine does meanwhile */
+    while (rc == ERR_BUSY) { /* the verdict must not depend on the machine's load */
         LOG_AT(LOG_WARNING, "session %s: decoding frame %llu took too long and is tried again",
                session_id(step->s), (unsigned long long)step->item->frame.seq);
         if (limits.deadline_ms < DECODE_MS_MAX)
@@ -212,7 +211,7 @@ static enum control_reason decode_parts(const struct decode_step *step)
     return rc == 0 ? CONTROL_REASON_NONE : rc == ERR_MEMORY ? CONTROL_MEMORY : CONTROL_BAD_FRAME;
 }
 
-/* The other picture of a pair, which is of the same size, behind the first. */
+/* Decodes the other picture of a pair, which has the same size, behind the first. */
 static enum control_reason decode_second(const struct decode_step *step)
 {
     struct queue_item *item = step->item;
@@ -240,7 +239,7 @@ static enum control_reason decode_second(const struct decode_step *step)
 
 /* ------------------------------------------------------------------------- a frame */
 
-/* A session that has rested needs what its device knew. */
+/* A suspended session needs its device state again. */
 static enum control_reason wake_session(struct session *s)
 {
     struct err err = {0};
@@ -251,7 +250,7 @@ static enum control_reason wake_session(struct session *s)
     return err.code == ERR_MEMORY ? CONTROL_MEMORY : CONTROL_STORAGE;
 }
 
-/* What the picture's headers and the frame's say: its sizes and its camera. */
+/* Reads sizes and camera from the picture's headers and the frame's. */
 static enum control_reason probe_frame(struct decode_step *step)
 {
     const struct frame *f = &step->item->frame;
@@ -272,7 +271,7 @@ static enum control_reason probe_frame(struct decode_step *step)
     return scale_camera(step->item);
 }
 
-/* CONTROL_REASON_NONE: the item holds a picture. */
+/* Returns CONTROL_REASON_NONE: the item holds a picture. */
 static enum control_reason decode_frame(struct decode_step *step)
 {
     const struct frame *f = &step->item->frame;

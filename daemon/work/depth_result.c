@@ -23,7 +23,7 @@ float *depth_result_room(struct job *job)
     return k->depth;
 }
 
-/* The message for clients. Returns false if there is no memory. */
+/* Makes the message for clients. Returns false if there is no memory. */
 static bool show_depth(struct job *job, const struct rigid *T_wc)
 {
     struct session *s = job->session;

@@ -3,7 +3,7 @@
  *
  * A frame's depth is copied from the device where the session keeps a preview, where its kind gives
  * every frame's to its clients, where one of them has asked for this frame's (`start.depth`), and
- * where the frame becomes a keyframe (loop_closure.h) or is looked at (object_search.h). Else it
+ * where the frame becomes a keyframe (loop_closure.h) or is searched (object_search.h). Else it
  * costs nothing.
  * Threads: depth_result_room() the worker's, before the job; depth_result_show() a committer's.
  */
@@ -12,15 +12,15 @@
 
 #include "daemon/work/session_work.h"
 
-/* Where the device puts the depth of the job's frame, [net_h][net_w]; NULL: it is not wanted, or
- * there is no memory. */
+/* Returns where the device puts the depth of the job's frame, [net_h][net_w]; NULL: it is not
+ * wanted, or there is no memory. */
 float *depth_result_room(struct job *job);
 
-/* The depth that the device has put there, to the preview and to clients that want it. T_wc: the
- * frame's pose, NULL = none. Returns false if there was no memory for what was wanted. */
+/* Gives that depth to the preview and to clients that want it. T_wc: the frame's pose, NULL = none.
+ * Returns false if there was no memory for it. */
 bool depth_result_show(struct job *job, const struct rigid *T_wc);
 
-/* Of the message that a client gets. */
+/* Returns the bytes of a client's message. */
 size_t depth_result_bytes(const struct session_options *o);
 
 #endif

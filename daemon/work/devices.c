@@ -18,7 +18,7 @@ int devices_add(struct devices *d, const char *name, bool needed, struct err *er
     return 0;
 }
 
-/* A device's number: one to three digits. */
+/* Parses a device's number: one to three digits. */
 static bool is_number(const char *word)
 {
     size_t n = strspn(word, "0123456789");
@@ -59,7 +59,7 @@ static int add_word(struct devices *d, const char *word, bool after_number, int 
     if (strcmp(word, "cuda") == 0)
         return add_all_cuda(d, n_cuda, err);
     if (strcmp(word, "auto") == 0)
-        d->rest = true;
+        d->others = true;
     else if (strcmp(word, "cpu") != 0)
         return err_at(err, ERR_INPUT, "device.use",
                       "'%.40s' is no device: allowed are auto, cpu, cuda, cuda:N", word);
@@ -81,7 +81,7 @@ int devices_resolve(struct devices *d, const char *use, int n_cuda, struct err *
     }
     if (rc == 0 && d->n == 0)
         rc = err_at(err, ERR_INPUT, "device.use", "names no device: auto, cpu, cuda, cuda:N");
-    if (rc == 0 && d->rest && d->n > 1)
+    if (rc == 0 && d->others && d->n > 1)
         rc = err_at(err, ERR_INPUT, "device.use", "auto chooses by itself, so it stands alone");
     return rc;
 }

@@ -22,11 +22,11 @@
 struct devices {
     int n;
     struct {
-        char name[DEVICES_NAME_CAP]; /* of gpu_config */
-        bool needed;                 /* the service is not ready without it */
+        char name[DEVICES_NAME_CAP]; /* as in gpu_config */
+        bool needed;                 /* without it the service is not ready */
     } of[DEVICES_MAX];
-    bool all_cuda; /* "cuda": one of those that are not needed has to open */
-    bool rest;     /* "auto": when it turns out to be CUDA, the other ones too */
+    bool all_cuda; /* "cuda": at least one of the others has to open */
+    bool others;   /* "auto": if it turns out to be CUDA, the other devices too */
 };
 
 /*
@@ -38,7 +38,7 @@ struct devices {
  */
 MUST_CHECK int devices_resolve(struct devices *d, const char *use, int n_cuda, struct err *err);
 
-/* Adds one, unless it is there. Returns 0; ERR_LIMIT. */
+/* Adds a device, unless it is there. Returns 0; ERR_LIMIT. */
 MUST_CHECK int devices_add(struct devices *d, const char *name, bool needed, struct err *err);
 
 #endif

@@ -15,7 +15,7 @@ void frame_end_settle(struct session *s)
         session_work_kick_device(s);
         return;
     }
-    if (session_waits_for_bundle(s)) { /* so does its end */
+    if (session_waits_for_bundle(s)) { /* its bundle comes here again */
         loop_closure_bundle(s);
         return;
     }

@@ -25,14 +25,14 @@ struct later_task {
     char owner[API_NAME_CAP + API_ID_CAP];
     struct turn_entry turn;
     atomic_bool cancelled;
-    struct later_task *next; /* of all tasks */
-    int n_held;              /* hold() without its let_go() */
+    struct later_task *next; /* list of all tasks */
+    int n_held;              /* calls of hold() without their let_go() */
 };
 
 struct later {
-    struct lane lane[2]; /* by later_kind.is_long */
+    struct lane lane[2]; /* indexed by later_kind.is_long */
     atomic_bool stopped;
-    struct lock lock; /* of what follows, and of the last two members of tasks */
+    struct lock lock; /* guards all that follows, and the last two members of tasks */
     pthread_cond_t idle;
     struct later_task *first;
 };
@@ -48,7 +48,7 @@ static void task_hold(struct later_task *t)
         t->kind->hold(t->ctx);
 }
 
-/* let_go() may free the task, which is then gone afterwards. */
+/* let_go() may free the task, so it is not used afterwards. */
 static _Thread_local struct later_task *leaving;
 
 static void task_let_go(struct later_task *t)
@@ -100,13 +100,14 @@ static void later_serve(void *ctx, int thread, struct turn_entry *e)
 void later_kick(struct later_task *t)
 {
     task_hold(t);
-    if (!turn_kick(t->lane->pool.turns, &t->turn)) /* it is known already, or no thread is left */
+    if (!turn_kick(t->lane->pool.turns,
+                   &t->turn)) /* it is announced already, or no thread is left */
         task_end(t, !atomic_load(&t->later->stopped));
 }
 
 /* ------------------------------------------------------------------------- lives */
 
-static int count(const struct later *l, const struct later_kind *kind, const char *owner)
+static int tasks_count(const struct later *l, const struct later_kind *kind, const char *owner)
 {
     int n = 0;
 
@@ -132,8 +133,8 @@ int later_new(struct later *l, struct later_task **task, const struct later_kind
     lock_take(&l->lock);
     if (atomic_load(&l->stopped))
         rc = err_set(err, ERR_BUSY, "the server is stopping");
-    else if ((kind->most && count(l, kind, NULL) >= kind->most) ||
-             (kind->most_of_owner && count(l, kind, t->owner) >= kind->most_of_owner))
+    else if ((kind->most && tasks_count(l, kind, NULL) >= kind->most) ||
+             (kind->most_of_owner && tasks_count(l, kind, t->owner) >= kind->most_of_owner))
         rc = err_set(err, ERR_BUSY, "other %s are being worked on", kind->name);
     if (rc == 0) {
         t->next = l->first;

@@ -14,29 +14,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A keyframe is one that moved or turned so far from the world's last one. The first few of a world
- * come sooner: a world has to be tied before it can be seen. */
+/* A keyframe moved or rotated so far from its submap's last one. The first few of a submap come
+ * sooner: a submap has to be tied before it can be shown. */
 #define APART_M 0.1f
 #define APART_RAD 0.12f
 #define SOON 3
 #define SOON_SHARE 0.2f
 /* From each of these numbers of keyframes on they stand twice as far apart, and the last quarter is
- * for worlds that have few. */
+ * for submaps that have few. */
 #define WIDER 128
 #define FEW 24
 #define FOR_FEW (TIES_KEYFRAMES / 4)
-/* What is claimed of a world that began with a jump: that it may lie anywhere near. */
+/* The claimed uncertainty of a submap that began with a jump: it may lie anywhere near. */
 #define JUMP_M 1.0
 #define JUMP_RAD 0.5
-/* And of one that was cut off: what the path through a world errs by, of its length. */
+/* The claimed error of a submap that was cut off: a share of the length of its path. */
 #define CUT_M 0.02
 #define CUT_RAD 0.002
-#define JUDGED_MOST 60 /* moves by which a convention is found, or is not looked for any more */
-/* Clients are told of a world again that moved by more. */
+#define JUDGED_MOST 60 /* moves after which no convention is searched for any more */
+/* Clients are told of a submap that moved by more than this. */
 #define MOVED_M 0.002f
 #define MOVED_RAD 0.001f
 
-/* Are its worlds tied? */
+/* Does the session tie its submaps? */
 static bool has_ties(const struct session_options *o)
 {
     return o->kind == SESSION_MONO && o->ties == SESSION_TIES_ON &&
@@ -50,7 +50,7 @@ static bool keeps_keyframes(const struct session_options *o)
 
 /* ------------------------------------------------------------------------- keyframes */
 
-/* Is its depth that of another camera than the picture is of (lens.h)? */
+/* Does its depth come from another camera than its picture (lens.h)? */
 static bool is_mapped(const struct job *job)
 {
     const struct queue_item *item = job->item;
@@ -60,7 +60,7 @@ static bool is_mapped(const struct job *job)
     return lens_map_make(&item->frame.lens, item->K, item->width, item->height, w, h).mapped != 0;
 }
 
-/* The frame's pose or, where it is not known yet, the one before it. */
+/* Returns the frame's pose or, where it is not known yet, the one before it. */
 static const struct rigid *pose_of(struct rigid *room, const struct job *job)
 {
     struct session_pose last;
@@ -74,7 +74,7 @@ static const struct rigid *pose_of(struct rigid *room, const struct job *job)
 bool loop_closure_wants(struct job *job)
 {
     struct loop_closure *p = session_work(job->session)->loops;
-    const struct loop_closure_world *w;
+    const struct loop_closure_submap *w;
     const struct rigid *T;
     struct rigid room;
     float far = 1;
@@ -83,7 +83,7 @@ bool loop_closure_wants(struct job *job)
         return false;
     if (p->n - atomic_load(&p->n_seen) >= LOOP_CLOSURE_WAITING || is_mapped(job))
         return false;
-    w = &p->worlds[job->item->submap];
+    w = &p->submaps[job->item->submap];
     if (p->n >= (w->n < FEW ? TIES_KEYFRAMES : TIES_KEYFRAMES - FOR_FEW))
         return false;
     if (w->n < SOON)
@@ -96,7 +96,7 @@ bool loop_closure_wants(struct job *job)
            pose_angle(T, &w->last) > fminf(far, 4) * APART_RAD;
 }
 
-/* Room for a keyframe's grey picture and depth. */
+/* Reserves a keyframe's grey picture and depth. */
 static bool make_room(struct loop_closure_waiting *w, size_t pixels)
 {
     if (!w->grey)
@@ -113,7 +113,7 @@ void loop_closure_keep(struct job *job)
 {
     struct loop_closure *p = session_work(job->session)->loops;
     struct loop_closure_waiting *k = &p->waiting[p->n % LOOP_CLOSURE_WAITING];
-    struct loop_closure_world *w = &p->worlds[job->item->submap];
+    struct loop_closure_submap *w = &p->submaps[job->item->submap];
     struct describe_picture *picture = &k->picture;
 
     *picture = (struct describe_picture){
@@ -125,7 +125,7 @@ void loop_closure_keep(struct job *job)
     memcpy(k->depth, job->frame.depth_out,
            (size_t)picture->depth_w * (size_t)picture->depth_h * sizeof(*k->depth));
     picture->depth = k->depth;
-    k->world = job->item->submap;
+    k->submap = job->item->submap;
     k->cut = job->item->cut;
     k->T_wc = job->frame.result.T_wc;
     w->last = k->T_wc;
@@ -136,17 +136,18 @@ void loop_closure_keep(struct job *job)
 
 /* ------------------------------------------------------------------------- ties */
 
-/* A world that begins with a jump or a cut lies where its poses have it: near that which it jumped
- * from, or as its path goes on. */
-static bool claim(struct loop_closure *p, const struct loop_closure_waiting *k)
+/* Claims a place for a submap that begins with a jump or a cut, by its poses: near the submap that
+ * it jumped from, or as its path continues. */
+static bool submap_claim(struct loop_closure *p, const struct loop_closure_waiting *k)
 {
-    int64_t parent = p->worlds[k->world].claimed ? -1 : session_world_before(p->session, k->world);
+    int64_t parent =
+        p->submaps[k->submap].claimed ? -1 : session_submap_before(p->session, k->submap);
     double length = (double)session_setup(p->session)->options.submap_m;
 
-    p->worlds[k->world].claimed = true;
+    p->submaps[k->submap].claimed = true;
     if (parent < 0)
         return false;
-    ties_claim(p->ties, &(struct ties_claim){.world = k->world,
+    ties_claim(p->ties, &(struct ties_claim){.world = k->submap,
                                              .parent = (uint32_t)parent,
                                              .T_wc = k->T_wc,
                                              .sigma_m = k->cut ? CUT_M * length : JUMP_M,
@@ -155,7 +156,7 @@ static bool claim(struct loop_closure *p, const struct loop_closure_waiting *k)
     return true;
 }
 
-static bool moved(const struct api_submap *at, const struct rigid *T)
+static bool submap_moved(const struct api_submap *at, const struct rigid *T)
 {
     struct rigid was;
 
@@ -164,7 +165,7 @@ static bool moved(const struct api_submap *at, const struct rigid *T)
     return pose_angle(&was, T) > MOVED_RAD || pose_distance2(&was, T) > MOVED_M * MOVED_M;
 }
 
-/* Worlds that lie elsewhere now, or somewhere at last. */
+/* Sets the submaps that moved or were placed. */
 static void place_all(struct loop_closure *p, int n)
 {
     struct places places = {.told = {false}};
@@ -179,10 +180,10 @@ static void place_all(struct loop_closure *p, int n)
         if (!place->known || place->fixed)
             continue;
         small_to(&T, &place->T);
-        if (!moved(at, &T))
+        if (!submap_moved(at, &T))
             continue;
         pose_numbers(places.pose[at->submap], &T);
-        places.told[at->submap] = p->worlds[at->submap].mine = true;
+        places.told[at->submap] = p->submaps[at->submap].mine = true;
         n_moved++;
         if (!at->placed)
             LOG_AT(LOG_INFO, "session %s: submap %u is tied to its world", session_id(p->session),
@@ -198,7 +199,7 @@ static void place_all(struct loop_closure *p, int n)
         session_tell_places(p->session, &places);
 }
 
-/* p->places and p->list: where worlds lie so far; those that ties placed are fixed if all_fixed.
+/* Fills p->places and p->list with the places so far; places by ties are fixed if all_fixed.
  * Returns how many there are. */
 static int find_places(struct loop_closure *p, bool all_fixed)
 {
@@ -214,14 +215,14 @@ static int find_places(struct loop_closure *p, bool all_fixed)
         struct rigid T;
 
         place->fixed = at->submap == 0 ||
-                       (at->placed && (all_fixed || !at->tied || !p->worlds[at->submap].mine));
+                       (at->placed && (all_fixed || !at->tied || !p->submaps[at->submap].mine));
         if (place->fixed && pose_from_numbers(&T, at->pose, PLACES_MAX_M, NULL) == 0)
             small_from(&place->T, &T);
     }
     return n;
 }
 
-static void solve(struct loop_closure *p)
+static void ties_solve_places(struct loop_closure *p)
 {
     int n = find_places(p, false);
     struct err err = {0};
@@ -232,25 +233,25 @@ static void solve(struct loop_closure *p)
         place_all(p, n);
 }
 
-/* The world that began the chain of jumps and cuts that this one is of. */
-static uint32_t root_of(struct session *s, uint32_t world)
+/* Returns the first submap of this one's chain of jumps and cuts. */
+static uint32_t submap_root(struct session *s, uint32_t submap)
 {
     int before;
 
-    while ((before = session_world_before(s, world)) >= 0)
-        world = (uint32_t)before;
-    return world;
+    while ((before = session_submap_before(s, submap)) >= 0)
+        submap = (uint32_t)before;
+    return submap;
 }
 
-/* Do poses say how the camera moved since the keyframe that was judged last? Poses that seem to
- * jump are judged as well: those of a wrong unit always do. */
-static void judge(struct loop_closure *p, const struct ties_keyframe *k)
+/* Do poses tell how the camera moved since the last judged keyframe? Poses that seem to jump are
+ * judged as well: those of a wrong unit always do. */
+static void poses_judge(struct loop_closure *p, const struct ties_keyframe *k)
 {
     const struct ties_keyframe *last = p->n_described ? ties_room(p->ties, p->judged) : NULL;
 
     if (p->convention != CONVENTION_GIVEN || p->votes.n >= JUDGED_MOST)
         return;
-    if (!last || root_of(p->session, last->world) != root_of(p->session, k->world) ||
+    if (!last || submap_root(p->session, last->world) != submap_root(p->session, k->world) ||
         !confirm_pair(&p->confirmed, &last->seen, &k->seen)) {
         p->judged = p->n_described;
         return;
@@ -270,7 +271,7 @@ static void judge(struct loop_closure *p, const struct ties_keyframe *k)
 
 _Static_assert(sizeof(struct describe_room) <= LATER_ROOM_BYTES, "a slice has room to describe");
 
-/* Describes the keyframe that came first, and compares it. Returns whether there was memory. */
+/* Describes the oldest keyframe, and compares it. Returns false without memory. */
 static bool describe_next(struct loop_closure *p, struct describe_room *room)
 {
     const struct loop_closure_waiting *w =
@@ -280,16 +281,16 @@ static bool describe_next(struct loop_closure *p, struct describe_room *room)
 
     if (!k)
         return false;
-    k->world = w->world;
+    k->world = w->submap;
     k->T_wc = w->T_wc;
     describe_picture(&k->seen, room, &w->picture);
     if (!has_ties(&session_setup(p->session)->options))
         return true;
-    judge(p, k);
-    more = claim(p, w);
+    poses_judge(p, k);
+    more = submap_claim(p, w);
     more = ties_next(p->ties, p->n_described) || more;
     if (more)
-        solve(p);
+        ties_solve_places(p);
     return true;
 }
 
@@ -328,7 +329,7 @@ void loop_closure_give_up(struct session *s)
     session_set_bundle(s, false);
 }
 
-/* One step of the bundle. Returns whether there are more. */
+/* Runs one step of the bundle. Returns whether more follow. */
 static bool step_bundle(struct loop_closure *p)
 {
     struct err err = {0};
@@ -349,7 +350,7 @@ static bool step_bundle(struct loop_closure *p)
 
 /* ------------------------------------------------------------------------- slices */
 
-/* A keyframe or, where all are described, a step of the bundle that was asked for. */
+/* Works on a keyframe or, when all are described, on a step of the bundle that was asked for. */
 static bool run_slice(void *session, void *room)
 {
     struct session *s = session;
@@ -366,7 +367,7 @@ static bool run_slice(void *session, void *room)
         return atomic_load(&p->bundle);
     atomic_store(&p->bundle, false);
     session_set_bundle(s, false);
-    session_work(s)->ops->settle(s); /* the bundle may be all that it waited for */
+    session_work(s)->ops->settle(s); /* the session may have waited for the bundle alone */
     return false;
 }
 
@@ -407,7 +408,7 @@ int loop_closure_adopt(struct later *later, struct session *s, struct loop_closu
 
 /* ------------------------------------------------------------------------- as bytes */
 
-/* What the next keyframes_save() writes is chosen here. */
+/* Chooses what the next keyframes_save() writes. */
 static size_t keyframes_bytes(struct session *s)
 {
     struct loop_closure *p = session_work(s)->loops;
@@ -426,12 +427,12 @@ static int keyframes_save(struct session *s, uint8_t *buf, size_t cap, size_t *l
     return p && p->n_saved ? ties_save(p->ties, p->n_saved, buf, cap, len, err) : 0;
 }
 
-/* Keyframes of each world, and whether it has to be claimed, follow from what was kept. */
+/* Each submap's keyframes, and whether it is claimed, follow from the checkpoint. */
 static void count_again(struct loop_closure *p, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
         const struct ties_keyframe *k = ties_room(p->ties, i);
-        struct loop_closure_world *w = &p->worlds[k->world];
+        struct loop_closure_submap *w = &p->submaps[k->world];
 
         w->last = k->T_wc;
         w->n++;

@@ -14,16 +14,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a picture must show of the place where an object was before it says anything of it: this
- * share of the points that would face the camera, and so many. */
+/* A picture says something about an object's place only if it shows this share, and this number, of
+ * the points that would face the camera. */
 #define JUDGED_SHARE 0.3f
 #define JUDGED_LEAST 40
-#define GONE_SHARE 0.4f  /* of those points that it confirms, at most: the object is gone */
-#define THERE_SHARE 0.6f /* at least: it is there */
+#define GONE_SHARE 0.4f  /* most of those points confirmed: the object is gone */
+#define THERE_SHARE 0.6f /* least of those points confirmed: the object is there */
 /* On a busy machine a search of 0.4 s may take minutes at its low priority. */
 #define PATIENCE_S 600
 
-/* Scratch of a slice. */
+/* Buffers of a slice. */
 struct search_room {
     struct hypothesis found[HYPOTHESES_MAX];
     struct tracked_objects_detection detections[HYPOTHESES_MAX];
@@ -31,7 +31,7 @@ struct search_room {
 };
 _Static_assert(sizeof(struct search_room) <= LATER_ROOM_BYTES, "a slice has room to search");
 
-/* A picture that is not searched yet. Its memory stays for the next one. */
+/* A picture that waits for its search. Its memory is used again for the next one. */
 struct waiting {
     uint64_t seq, revision;
     uint32_t submap;
@@ -41,7 +41,7 @@ struct waiting {
     float *depth;
 };
 
-/* An object that the session looks for. */
+/* An object that the session searches for. */
 struct sought {
     const struct enrolled *object;
     float box[6];
@@ -56,23 +56,23 @@ struct object_search {
     int n_objects;
     struct library library;
     atomic_bool broken; /* it cannot be computed, and the log says why: no picture is taken */
-    /* while pictures wait: a checkpoint waits for all of them, so no other may come */
+    /* a checkpoint waits for all pictures, so no other picture may come */
     atomic_bool saving;
-    /* picture n is at n % OBJECT_SEARCH_WAITING: the committer's before n_kept says that it is
-     * there, then the slices' until n_seen does */
+    /* Picture n is at n % OBJECT_SEARCH_WAITING: the committer owns it before n_kept counts it,
+     * then the slices until n_seen does. */
     atomic_uint n_kept, n_seen;
     struct waiting waiting[OBJECT_SEARCH_WAITING];
-    /* of each source: when its last picture was taken; of the worker, then the committer */
+    /* Of each source: when its last picture was taken; owned by the worker, then the committer. */
     struct {
         bool any;
         uint64_t t_ns;
     } last[API_SOURCES_MAX];
-    struct recogniser *recogniser; /* of the slices; NULL before the first picture */
+    struct recogniser *recogniser; /* owned by the slices; NULL before the first picture */
 };
 
 /* ------------------------------------------------------------------------- pictures */
 
-/* Is it time for a picture of the source, by its own clock? One that steps back begins anew. */
+/* Is a picture of the source due, by its own clock? A clock that steps back begins anew. */
 static bool is_due(const struct object_search *p, const struct job *job)
 {
     const struct queue_item *item = job->item;
@@ -150,13 +150,13 @@ bool object_search_holds(struct session *s)
 }
 
 /* A checkpoint, and the end of a replay, wait until no picture waits; the session's device turn is
- * kicked then. Once as many wait as may, none is taken before all are done. */
+ * woken then. Once the ring is full, none is taken before all are done. */
 static bool pictures_settled(struct session *s)
 {
     struct object_search *p = session_work(s)->search;
     uint32_t n = p ? n_waiting(p) : 0;
 
-    /* pictures that come as fast as they are searched would put it off for ever */
+    /* pictures that come as fast as they are searched would delay it for ever */
     if (n == OBJECT_SEARCH_WAITING)
         atomic_store(&p->saving, true);
     return n == 0;
@@ -164,13 +164,14 @@ static bool pictures_settled(struct session *s)
 
 /* ------------------------------------------------------------------------- searching */
 
-/* What one picture is searched with. */
+/* The inputs of one search. */
 struct search {
     struct object_search *part;
     struct rigid T_cw;
 };
 
-static enum tracked_objects_visibility view(void *ctx, const char *object, const struct rigid *T_wo)
+static enum tracked_objects_visibility slice_view(void *ctx, const char *object,
+                                                  const struct rigid *T_wo)
 {
     const struct search *l = ctx;
     struct rigid T_co = rigid_mul(&l->T_cw, T_wo);
@@ -179,7 +180,7 @@ static enum tracked_objects_visibility view(void *ctx, const char *object, const
 
     while (i < (uint32_t)l->part->n_objects && strcmp(l->part->objects[i]->name, object) != 0)
         i++;
-    if (i == (uint32_t)l->part->n_objects) /* its object is there no more */
+    if (i == (uint32_t)l->part->n_objects) /* its object is no longer enrolled */
         return TRACKED_OBJECTS_UNSEEN;
     v = recogniser_judge(l->part->recogniser, i, &T_co);
     judged = v.supported + v.contradicted;
@@ -191,7 +192,7 @@ static enum tracked_objects_visibility view(void *ctx, const char *object, const
                                                              : TRACKED_OBJECTS_UNSEEN;
 }
 
-/* The recogniser is made with the session's first picture: then the size is known. */
+/* Makes the recogniser with the session's first picture, when the size is known. */
 static int search_picture(struct object_search *p, struct search_room *room,
                           const struct waiting *w, struct err *err)
 {
@@ -200,7 +201,7 @@ static int search_picture(struct object_search *p, struct search_room *room,
                                           .revision = w->revision,
                                           .submap = w->submap,
                                           .at = room->detections,
-                                          .view = view,
+                                          .view = slice_view,
                                           .ctx = &search};
     uint32_t n = 0;
     int rc = 0;
@@ -230,7 +231,7 @@ static int search_picture(struct object_search *p, struct search_room *room,
     return 0;
 }
 
-/* Searches the picture that came first. */
+/* Searches the oldest picture. */
 static bool run_slice(void *session, void *room)
 {
     struct session *s = session;
@@ -242,7 +243,7 @@ static bool run_slice(void *session, void *room)
     if (n_waiting(p) == 0)
         return false;
     if (!skips && search_picture(p, room, w, &err)) {
-        LOG_AT(LOG_ERR, "session %s: objects are not looked for any more: %s", session_id(s),
+        LOG_AT(LOG_ERR, "session %s: objects are not searched for any more: %s", session_id(s),
                err.text);
         atomic_store(&p->broken, true);
         skips = true;
@@ -251,14 +252,14 @@ static bool run_slice(void *session, void *room)
         session_search_end(s, NULL, 0);
     if (atomic_fetch_add(&p->n_seen, 1) + 1 == atomic_load(&p->n_kept))
         atomic_store(&p->saving, false);
-    session_work_kick_device(s); /* a frame, or a checkpoint, may have waited for this */
+    session_work_kick_device(s); /* a frame or a checkpoint may have waited for this */
     return n_waiting(p) != 0;
 }
 
 /* ------------------------------------------------------------------------- lives */
 
-/* Holds the objects of these names that go together. Of a new session all must; one that comes back
- * may have lost some, which are left out. */
+/* Holds the objects of these names that fit one library. A new session needs all of them; for a
+ * recovered one, missing objects are left out. */
 static int hold_objects(struct object_search *p, struct objects *store, const char *names,
                         const char *owner, bool all, struct err *err)
 {
@@ -295,7 +296,7 @@ int object_search_admit(struct objects *store, const struct session_options *o, 
                : err_set(err, ERR_MEMORY, "no memory for a session's objects");
 
     *bytes = 0;
-    for (int i = 0; rc == 0 && i < p->n_objects; i++) { /* what the library would be */
+    for (int i = 0; rc == 0 && i < p->n_objects; i++) { /* bytes of the library */
         const struct object *e = p->objects[i];
 
         l.unit_m = e->unit_m;
@@ -362,7 +363,7 @@ void object_search_disown(struct object_search **part)
 
 /* ------------------------------------------------------------------------- as bytes */
 
-/* Times of pictures, and all tracked objects; how often each was missed takes four bytes there. */
+/* Times of pictures, then all tracked objects, with four bytes for each count of misses. */
 #define STATE_BYTES \
     (API_SOURCES_MAX * 12 + sizeof(struct tracked_objects) + TRACKED_OBJECTS_MAX * sizeof(uint32_t))
 

@@ -1,18 +1,16 @@
 /*
  * object_search.h - enrolled objects are searched for in the depth of a session's frames
  *
- * Of a session with the option `objects` the depth that is fused is copied, so often a second of
- * the frames' own time as `recognise_hz` says, and a slice of the pool (later.h) searches it
- * (gpu/recognise/recogniser.h): nice 10 on processors, a stream of the lowest priority on a GPU. So
- * no frame waits for it. What is found becomes the session's tracked objects
- * (daemon/session/tracked_objects.h).
- * Order:   pictures of a session are searched one after the other. Which ones follows from capture
- *          times alone, so the same frames give the same objects. While OBJECT_SEARCH_WAITING of a
- *          session wait, one in mode `live` skips the next one that is due, and counts it; one in
- *          mode `lossless`, or that comes out of a journal, holds its next frame back instead
- * State:   a checkpoint is not begun while a picture waits (object_search_state), so what it keeps
- *          is what its frames have shown; later frames are replayed and searched again
- * Threads: wants, keep as session_work.h has it for jobs; holds, save the worker's; the rest any.
+ * In a session with the option `objects`, `recognise_hz` times a second of capture time, the fused
+ * depth is copied, and a slice of the pool (later.h) searches it (gpu/recognise/recogniser.h), so
+ * no frame waits. Detections become tracked objects (daemon/session/tracked_objects.h).
+ * Order:   pictures of a session are searched in turn, and capture times alone choose them, so the
+ *          same frames give the same objects. While OBJECT_SEARCH_WAITING wait, a session in mode
+ *          `live` skips and counts the next picture; in mode `lossless`, or while its journal is
+ *          replayed, it holds its next frame back
+ * State:   a checkpoint waits for all pictures (object_search_state), so it keeps the detections of
+ *          all its frames
+ * Threads: wants, keep as session_work.h has it for jobs; holds, save the worker's; others any.
  *          No lock inside
  */
 #ifndef RECOND_DAEMON_OBJECT_SEARCH_H
@@ -24,33 +22,34 @@
 
 #define OBJECT_SEARCH_WAITING 4
 
-struct object_search; /* of a session, in its session_work; NULL where it has none */
+struct object_search; /* a session's part, in its session_work; NULL where it has none */
 
 /*
  * object_search_admit - may a session of this owner have these objects?
  *
- * In:      w, h: of its network, or what is taken for that while it is not known
- * Out:     *bytes: that it may come to hold for them, 0 = it asks for none
- * Returns: 0; ERR_NOT_FOUND: which object there is not; ERR_INPUT: objects that do not go together
+ * In:      w, h: of its network, or an estimate while it is not known
+ * Out:     *bytes: that it holds for them at most, 0 = it asks for none
+ * Returns: 0; ERR_NOT_FOUND: an object is not enrolled; ERR_INPUT: objects that do not fit one
+ *          library
  */
 MUST_CHECK int object_search_admit(struct objects *store, const struct session_options *o, int w,
                                    int h, const char *owner, uint64_t *bytes, struct err *err);
 
-/* A session's part on a device of that name, before another thread knows it; NULL where its options
- * ask for none, or `later` is NULL. Objects that are there no more, or of another unit than the
- * first, are left out. Returns 0; ERR_MEMORY; ERR_BUSY: the pool was stopped. */
+/* Makes a session's part on a device of that name, before another thread knows it; NULL where its
+ * options ask for none, or `later` is NULL. Objects that are no longer enrolled, or of another unit
+ * than the first, are left out. Returns 0; ERR_MEMORY; ERR_BUSY: the pool was stopped. */
 MUST_CHECK int object_search_adopt(struct later *later, struct objects *store, struct session *s,
                                    const char *device, struct object_search **part,
                                    struct err *err);
 void object_search_disown(struct object_search **part);
 
-/* Is the frame's picture due? Its depth is wanted then. */
+/* Is the frame's picture due? Then its depth is wanted. */
 bool object_search_wants(struct job *job);
-/* A frame that was wanted has its result. revision: of the cloud with its points. */
+/* A wanted frame has its result. revision: of the cloud with its points. */
 void object_search_keep(struct job *job, uint64_t revision);
-/* Must the session's next frame wait? Its device turn is kicked when not any more. */
+/* Must the session's next frame wait? Its device turn is woken when it need not any more. */
 bool object_search_holds(struct session *s);
-/* What was recognised. Where it is not loaded, that begins anew. */
+/* Section of tracked objects. A session that lacks it begins without any. */
 extern const struct state_section object_search_state;
 
 #endif

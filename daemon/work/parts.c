@@ -13,7 +13,7 @@
 
 struct parts {
     struct codec *codec;
-    uint8_t *bytes; /* of planes, rows or confidence as they were packed */
+    uint8_t *bytes; /* planes, rows or confidence as they were packed */
     uint16_t *values;
     size_t bytes_cap, values_cap;
 };
@@ -65,9 +65,9 @@ size_t parts_bytes(const struct session_options *o, int net_w, int net_h)
 
 /* ------------------------------------------------------------------------- plain bytes */
 
-/* n bytes of a part that is raw or deflated. */
-static int unpack(struct parts *p, const struct frame_part *part, size_t n, const uint8_t **bytes,
-                  struct err *err)
+/* Unpacks n bytes of a part, raw or deflated. */
+static int part_unpack(struct parts *p, const struct frame_part *part, size_t n,
+                       const uint8_t **bytes, struct err *err)
 {
     *bytes = part->data;
     if (part->codec == FRAME_RAW)
@@ -89,7 +89,7 @@ static int unpack_depth(struct parts *p, const struct frame_part *part, struct e
     if (part->codec == FRAME_PNG)
         return png_decode_gray(p->values, part->data, part->len, 16, part->width, part->height,
                                err);
-    rc = unpack(p, part, 2 * n, &planes, err);
+    rc = part_unpack(p, part, 2 * n, &planes, err);
     if (rc == 0)
         depth_join_planes(p->values, planes, w, n);
     return rc;
@@ -101,7 +101,7 @@ static int unpack_sure(struct parts *p, const struct frame_part *part, const uin
     size_t n = (size_t)part->width * (size_t)part->height;
 
     if (part->codec != FRAME_PNG)
-        return unpack(p, part, n, sure, err);
+        return part_unpack(p, part, n, sure, err);
     if (array_grow(&p->bytes, &p->bytes_cap, n, 1))
         return err_set(err, ERR_MEMORY, "no memory for confidence of %zu pixels", n);
     *sure = p->bytes;
@@ -110,8 +110,8 @@ static int unpack_sure(struct parts *p, const struct frame_part *part, const uin
 
 /* ------------------------------------------------------------------------- depth */
 
-/* Every n-th pixel, from the middle of the first n on, fits. */
-static int thinning(int w, int h)
+/* Returns n so that every n-th pixel, from the middle of the first n on, fits. */
+static int thinning_step(int w, int h)
 {
     int n = 1;
 
@@ -120,8 +120,8 @@ static int thinning(int w, int h)
     return n;
 }
 
-/* A thinned row or column's place in the whole picture. */
-static size_t thinned(int i, int n, int size)
+/* Returns the place of a thinned row or column in the whole picture. */
+static size_t thinned_place(int i, int n, int size)
 {
     int at = i * n + n / 2;
 
@@ -134,7 +134,7 @@ static void keep_depth(struct gpu_sensor *to, uint16_t *room, const uint16_t *fr
     for (int y = 0; y < to->height; y++)
         for (int x = 0; x < to->width; x++)
             room[(size_t)y * (size_t)to->width + (size_t)x] =
-                from[thinned(y, n, h) * (size_t)w + thinned(x, n, w)];
+                from[thinned_place(y, n, h) * (size_t)w + thinned_place(x, n, w)];
     to->values = room;
 }
 
@@ -144,11 +144,11 @@ static void keep_sure(struct gpu_sensor *to, uint8_t *room, const uint8_t *from,
     for (int y = 0; y < to->height; y++)
         for (int x = 0; x < to->width; x++)
             room[(size_t)y * (size_t)to->width + (size_t)x] =
-                from[thinned(y, n, h) * (size_t)w + thinned(x, n, w)];
+                from[thinned_place(y, n, h) * (size_t)w + thinned_place(x, n, w)];
     to->sure = room;
 }
 
-/* Of the whole depth picture: declared, or those of the colour picture. */
+/* Returns the intrinsics of the whole depth picture: declared, or those of the colour picture. */
 static struct intrinsics depth_intrinsics(const struct queue_item *item,
                                           const struct frame_part *part)
 {
@@ -160,7 +160,7 @@ static struct intrinsics depth_intrinsics(const struct queue_item *item,
 static int decode_depth(struct parts *p, struct queue_item *item, uint8_t *room,
                         const struct frame_part *part, struct err *err)
 {
-    int w = part->width, h = part->height, n = thinning(w, h), rc;
+    int w = part->width, h = part->height, n = thinning_step(w, h), rc;
     struct gpu_sensor *to = &item->sensor;
     struct intrinsics K = depth_intrinsics(item, part);
 
@@ -183,7 +183,7 @@ static int decode_depth(struct parts *p, struct queue_item *item, uint8_t *room,
     return 0;
 }
 
-/* The part that follows one of depth, where it is of confidence. */
+/* Returns the part that follows one of depth, if it is confidence. */
 static int decode_sure(struct parts *p, struct queue_item *item, uint8_t *room,
                        const struct frame_part *depth, const struct frame_part *part,
                        struct err *err)
@@ -199,7 +199,7 @@ static int decode_sure(struct parts *p, struct queue_item *item, uint8_t *room,
     if (rc)
         return rc;
     keep_sure(&item->sensor, room, sure, part->width, part->height,
-              thinning(part->width, part->height));
+              thinning_step(part->width, part->height));
     item->bad_part = 0;
     return 0;
 }
@@ -225,12 +225,12 @@ static int decode_sensor(struct parts *p, struct queue_item *item, uint8_t *room
 
 /* ------------------------------------------------------------------------- mask */
 
-/* Pixels of a mask, x0 <= x < x1. */
+/* Is any pixel of a mask's row masked, x0 <= x < x1? */
 struct box {
     int x0, y0, x1, y1;
 };
 
-/* The mask's pixels that lie, in part at least, in pixel i of n. */
+/* The range of the mask's pixels that lie, at least partly, in pixel i of n. */
 static int first_of(int i, int n, int size)
 {
     return (int)((int64_t)i * size / n);
@@ -247,8 +247,8 @@ static struct box plain_box(int x, int y, int net_w, int net_h, int w, int h)
                         end_of(y, net_h, h)};
 }
 
-/* The same where the picture's camera is another than the network's: all of the mask between the
- * pixel's four corners in the picture. */
+/* The same where the picture's camera is not the network's: all of the mask between the pixel's
+ * four corners in the picture. */
 static struct box mapped_box(const struct lens_map *m, int x, int y, int w, int h)
 {
     float u0 = (float)m->w, u1 = 0, v0 = (float)m->h, v1 = 0;
@@ -291,7 +291,7 @@ static int decode_mask(struct parts *p, struct queue_item *item, uint8_t *room,
     const uint8_t *bits;
 
     item->bad_part = FRAME_MASK;
-    rc = unpack(p, part, stride * (size_t)h, &bits, err);
+    rc = part_unpack(p, part, stride * (size_t)h, &bits, err);
     if (rc)
         return rc;
     for (int y = 0; y < net_h; y++)

@@ -66,13 +66,13 @@ static void open_job(struct job *job)
     const struct queue_item *item = job->item;
     const struct frame *f = &item->frame;
     bool posed = session_setup(job->session)->options.pose_source == SESSION_POSE_DEVICE;
-    /* the picture before was another camera's: no motion can be learned from it */
+    /* the picture before came from another camera, so no motion can be learned from it */
     bool reshaped = !posed && !job->closing_round && k->kept.shape &&
                     k->kept.shape != session_work_picture_shape(item);
 
-    /* a submap that was cut off goes on from the one before */
+    /* a submap that was cut off continues the one before */
     bool goes_on = k->kept.any && item->cut && item->submap != k->kept.submap &&
-                   session_world_before(job->session, item->submap) == (int)k->kept.submap;
+                   session_submap_before(job->session, item->submap) == (int)k->kept.submap;
 
     if (job->closing_round) {
         open_round(job);
@@ -103,7 +103,7 @@ static void open_job(struct job *job)
         session_work_put_inertial(k, item, &job->frame);
 }
 
-/* Changes into the mirror, the pose into the trajectory, clients told. */
+/* Puts changes into the mirror and the pose into the trajectory, and tells clients. */
 static void finish_job(struct job *job, struct control_ack *ack)
 {
     struct session *s = job->session;
@@ -142,7 +142,7 @@ static void finish_job(struct job *job, struct control_ack *ack)
     pose_numbers(ack->pose, &r->T_wc);
 }
 
-/* Keyframes of many views wait. */
+/* Do keyframes of many views wait? */
 static bool has_rounds(const struct session_options *o)
 {
     return o->views != SESSION_VIEWS_OFF;

@@ -1,8 +1,6 @@
-/*
- * pipeline_panorama.c - sessions of pairs of pictures that see all around: each carves a volume of
- * voxels, and the opaque ones are the session's cloud. With the option baseline_m frames bring one
- * picture, and the device finds its pairs (MATH.md (O10)).
- */
+/* pipeline_panorama.c - sessions of pairs of panoramas: each pair carves a volume of voxels, and
+ * the opaque ones are the session's cloud. With the option baseline_m a frame is one picture, and
+ * the device finds its pairs (MATH.md (O10)). */
 #include "daemon/session/pipeline.h"
 
 #include "daemon/clock.h"
@@ -15,13 +13,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Changes that the device gives at once: what a view changed beyond that comes in further rounds,
- * so that neither its list nor a commit grows with the volume. A list twice as long as the cloud
- * holds a view that takes every point and puts as many: what is put in an early round finds no room
- * that is made in a later one. */
+/* Changes that the device gives at once: further changes of a view come in further rounds, so that
+ * neither its list nor a commit grows with the volume. A list twice as long as the cloud holds a
+ * view that removes every point and puts as many, because a point that is put in one round finds no
+ * room that a later one makes. */
 #define CHANGES_MAX (1u << 20)
 
-/* The volume of the options: whole voxels, those that the box begins in included. */
+/* Returns the volume of the options in whole voxels, rounded up. */
 static struct gpu_volume volume_of(const struct session_options *o)
 {
     static const int axis[] = {
@@ -56,8 +54,8 @@ static void device_config(struct gpu_session_config *c, const struct session_opt
     c->baseline_m = o->baseline_m;
 }
 
-/* The middle between the cameras is above or below the volume; of one camera each place is, and so
- * is what is between two of them. */
+/* Is the midpoint of the cameras above or below the volume? With one camera all places are, and so
+ * are points between two of them. */
 static bool takes_pose(const struct session_options *o, const struct frame *f)
 {
     const struct gpu_volume v = volume_of(o);
@@ -75,8 +73,8 @@ static bool takes_pose(const struct session_options *o, const struct frame *f)
     return true;
 }
 
-/* A step of five per cent; the box stays. */
-static bool smaller(struct session_options *o, char what[API_NAME_CAP])
+/* Proposes voxels five per cent larger; the box stays. */
+static bool panorama_smaller(struct session_options *o, char what[API_NAME_CAP])
 {
     o->voxel_m *= 1.05f;
     o->step_m = o->voxel_m / MIRROR_VOXEL_STEPS;
@@ -105,7 +103,7 @@ static void open_job(struct job *job)
     }
 }
 
-/* Changes into the mirror, the pose into the trajectory, clients told. */
+/* Puts changes into the mirror and the pose into the trajectory, and tells clients. */
 static void finish_job(struct job *job, struct control_ack *ack)
 {
     struct session *s = job->session;
@@ -143,6 +141,6 @@ const struct pipeline pipeline_panorama = {
     .open = open_job,
     .finish = finish_job,
     .takes_pose = takes_pose,
-    .has_one_world = true,
-    .smaller = smaller,
+    .has_one_submap = true,
+    .smaller = panorama_smaller,
 };

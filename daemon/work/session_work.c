@@ -14,7 +14,7 @@ void session_work_kick_decoder(struct session *s)
 {
     struct session_work *k = session_work(s);
 
-    if (queue_can_decode(k->queue)) /* else the thread at it now looks again when done */
+    if (queue_can_decode(k->queue)) /* else the thread that decodes checks again when done */
         kick_turn(s, k->decode_turns, &k->decode_turn);
 }
 
@@ -53,13 +53,13 @@ void session_work_retire(struct session *s)
     session_work(s)->ops->retire(s);
 }
 
-void session_work_save(struct session *s, bool rest)
+void session_work_save(struct session *s, bool suspend)
 {
     if (!session_disk(s))
         return;
-    store_want_checkpoint(s, rest);
+    store_want_checkpoint(s, suspend);
     session_work_kick_device(s);
-    if (rest) /* perhaps it is saved already */
+    if (suspend) /* perhaps it is saved already */
         session_work_retire(s);
 }
 
@@ -103,7 +103,7 @@ uint32_t session_work_picture_shape(const struct queue_item *item)
     return 1 + (shape * LENS_MODELS + (uint32_t)item->frame.lens.model) % UINT16_MAX;
 }
 
-/* By the pose, where what is up in its world has to be seen from how cameras are held. */
+/* Decides by the pose, or in a world without an up axis by how cameras are held. */
 static bool must_be_seen(const struct session_work *k, const struct queue_item *item)
 {
     const struct session_options *o = &k->setup->options;
@@ -137,7 +137,7 @@ int session_work_picture_turn(const struct session_work *k, const struct queue_i
 
     if (o->upright >= SESSION_UPRIGHT_0)
         return (int)(o->upright - SESSION_UPRIGHT_0);
-    /* the trackers that have these axes have worlds whose y points up */
+    /* trackers with these axes have worlds whose y points up */
     if (posed && (o->upright == SESSION_UPRIGHT_GRAVITY ||
                   (o->upright == SESSION_UPRIGHT_AUTO && item->convention == FRAME_POSE_OPENGL)))
         return pose_turn(&f->T_wc, options_up(o->up), last);

@@ -8,15 +8,15 @@
 
 #include <math.h>
 
-#define CORE_VERSION 4 /* 3: nothing of how cameras were held */
+#define CORE_VERSION 4 /* version 3 lacks how cameras were held */
 #define CORE_BYTES 180
 
-/* The word of `any`: 1, and with it */
-#define WHOLE 2u       /* closing rounds are over ... */
-#define ROUNDS 4u      /* ... or to come: builds that had none set neither bit */
-#define BUNDLE_SHIFT 3 /* enum session_work_bundle, of two bits */
+/* Bits of the word of `any`: */
+#define WHOLE 2u       /* closing rounds are over */
+#define ROUNDS 4u      /* closing rounds are to come: earlier builds set neither bit */
+#define BUNDLE_SHIFT 3 /* two bits of enum session_work_bundle */
 #define TURN_SHIFT 8
-#define SHAPE_SHIFT 16 /* 0 in checkpoints of builds that did not know it */
+#define SHAPE_SHIFT 16 /* 0 in checkpoints of builds that did not have it */
 
 static void put_sizes(struct bytes_writer *w, const struct session_work_kept *work,
                       const struct session_saved *saved)
@@ -110,7 +110,7 @@ static int get_sizes(struct session_work_kept *work, struct session_saved *saved
 static void get_any_word(struct session_work_kept *work, struct session *s, uint32_t word)
 {
     work->any = word != 0;
-    /* what an earlier build closed stays as it is */
+    /* a session that an earlier build closed stays as it is */
     work->is_whole = word & WHOLE || (!(word & ROUNDS) && session_closing(s));
     work->bundle = (enum session_work_bundle)(word >> BUNDLE_SHIFT & 3);
     work->turn = (int)(word >> TURN_SHIFT & 3);
@@ -173,7 +173,7 @@ static int jumps_save(struct session *s, uint8_t *buf, size_t cap, size_t *len, 
     return 0;
 }
 
-/* Those that are good are taken. */
+/* Takes over the valid ones. */
 static int jumps_load(struct session *s, const struct section *in, struct err *err)
 {
     struct jump *jumps = session_work(s)->kept.jumps;

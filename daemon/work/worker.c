@@ -15,10 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NOTE_US 1000000 /* how often the device's share of time is noted */
+#define NOTE_US 1000000 /* between two notes of the device's share of time */
 
-/* Frames of a batch where the operator does not say: a device takes them together, a processor one
- * after the other, and the first waits for the last. */
+/* Frames of a batch by default: a device takes them together; a processor computes one after the
+ * other, so the first would wait for the last. */
 #define BATCH_DEVICE 32
 #define BATCH_PROCESSOR 4
 
@@ -46,13 +46,13 @@ static void free_retired(struct worker *w)
     struct session_work *k;
 
     while ((k = pop_retired(w)))
-        if (k->device && store_may_rest(k->session) && !session_waits_for_rounds(k->session))
+        if (k->device && store_may_suspend(k->session) && !session_waits_for_rounds(k->session))
             worker_make_leave(w, k);
         else
             session_unref(k->session);
 }
 
-/* The share of the time gone by that the device computed, for worker_get_device(). */
+/* The device's share of the time gone by, for worker_get_device(). */
 static void note_busy(struct worker *w)
 {
     uint64_t now_us = clock_us();
@@ -68,7 +68,7 @@ static void note_busy(struct worker *w)
     w->busy_us = 0;
 }
 
-/* Returns 0, and tells worker_start() either way. */
+/* Returns 0; worker_start() gets the result either way. */
 static int open_device(struct worker *w)
 {
     struct gpu_config config = {.device = w->device_name,
@@ -121,7 +121,7 @@ static void serve_turns(struct worker *w)
     worker_batch_wait_all(w);
 }
 
-/* Waits until all that was taken is done, and frees device state. Pictures of sessions lie on the
+/* Waits until all taken frames are done, and frees device state. Pictures of sessions lie on the
  * device, too, so it is closed only when worker_free() asks for it. */
 static void wind_up(struct worker *w)
 {
@@ -158,7 +158,7 @@ static void *worker_thread(void *arg)
     return NULL;
 }
 
-/* ------------------------------------------------------------------------- others' side */
+/* ------------------------------------------------------------------------- for other threads */
 
 static void retire_session(struct session *s)
 {

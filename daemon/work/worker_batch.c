@@ -11,12 +11,12 @@
 
 #include <string.h>
 
-/* ------------------------------------------------------------------------- a session's turn */
+/* ----------------------------------------------------------------- the device turn of a session */
 
-/* What a session's turn at the device is for. */
+/* What a session's device turn is for. */
 enum step {
-    STEP_NONE, /* nothing for now: it is over */
-    STEP_MAKE, /* the thread that makes sessions has to see to its device state (worker_make.c) */
+    STEP_NONE, /* nothing: it is over */
+    STEP_MAKE, /* the thread that makes sessions works on its device state (worker_make.c) */
     STEP_JOB   /* its job goes into the batch */
 };
 
@@ -28,14 +28,13 @@ static void set_working(struct worker *w, struct session_work *k)
     lock_give(&w->lock);
 }
 
-/* Does its next frame wait until fewer of its pictures are to be looked at? Not where frames end
- * unused anyway. */
+/* Does its next frame wait for searches of earlier ones? Not where frames end unused anyway. */
 static bool is_held_back(const struct worker *w, struct session *s)
 {
     return !session_hurried(s) && !atomic_load(&w->lost) && object_search_holds(s);
 }
 
-/* The session may have its next turn; a picture of its queue may be free again. */
+/* Ends the session's turn; a picture of its queue may be free again. */
 static void end_turn(struct worker *w, struct session_work *k)
 {
     struct session *s = k->session;
@@ -61,11 +60,11 @@ void worker_batch_turn_over(struct session *s)
     pthread_cond_broadcast(&w->changed);
     lock_give(&w->lock);
     end_turn(w, k);
-    if (retiring) /* it had to wait for this */
+    if (retiring) /* the retiring waited for this */
         turn_poke(w->turns);
 }
 
-/* The session is closed, and has rounds to go: the next one becomes its job. */
+/* The session is closed and has rounds to go: the next one becomes its job. */
 static enum step open_round(struct session_work *k)
 {
     struct queue_item *item = closing_take(k->session);
@@ -79,7 +78,7 @@ static enum step open_round(struct session_work *k)
     return STEP_JOB;
 }
 
-/* The frame becomes the session's job, unless the device does not take it yet: it is held then. */
+/* Makes the frame the session's job, unless the device does not take it yet: then it is held. */
 static enum step open_frame(struct session_work *k, struct queue_item *item, bool continues)
 {
     k->job = (struct job){.session = k->session, .item = item, .continues = continues};
@@ -91,14 +90,13 @@ static enum step open_frame(struct session_work *k, struct queue_item *item, boo
     return STEP_MAKE;
 }
 
-/* A frame that came after a session was found without one has announced itself, so the session's
- * turn comes again. */
+/* A frame that came meanwhile has announced itself, so the session's turn comes again. */
 static enum step take_step(struct worker *w, struct session_work *k)
 {
     struct session *s = k->session;
     const bool lost = atomic_load(&w->lost), dead = session_dead(s), hurried = session_hurried(s);
     const bool continues = k->next && k->next->state == FRAME_STATE_UNFINISHED;
-    const bool unused = lost || (hurried && !continues); /* what its frames are from now on */
+    const bool unused = lost || (hurried && !continues); /* its frames end unused from now on */
     struct queue_item *item;
 
     if (!k->device && !dead && !lost && (queue_has_ready(k->queue) || session_waits_for_rounds(s)))
@@ -154,7 +152,7 @@ static void batch_failed(struct worker *w, struct job *const *jobs, int n, uint6
     }
 }
 
-/* The device is done with these frames, or has failed them. */
+/* The device has computed these frames, or has failed them. */
 static void batch_done(struct worker *w, struct job *const *jobs, int n, uint64_t began_us, int rc,
                        const struct err *err)
 {
@@ -170,7 +168,7 @@ static void batch_done(struct worker *w, struct job *const *jobs, int n, uint64_
 
 /* ------------------------------------------------------------------------- batches */
 
-/* Sessions are charged for the time that their batch took, before its jobs are passed on. */
+/* Charges sessions for the time that their batch took, before its jobs are passed on. */
 static void charge_sessions(struct worker *w, struct job *const *jobs, int n, uint64_t us)
 {
     uint64_t pixels[GPU_BATCH_MAX] = {0}, share_us[GPU_BATCH_MAX];
@@ -182,7 +180,7 @@ static void charge_sessions(struct worker *w, struct job *const *jobs, int n, ui
         pixels[i] = (uint64_t)width * (uint64_t)height;
         all += pixels[i];
     }
-    if (all && session_setup(jobs[0]->session)->depth) /* a batch is of one line */
+    if (all && session_setup(jobs[0]->session)->depth) /* all jobs of a batch have one line */
         atomic_store(&w->ps_per_pixel, ps ? (7 * ps + us * 1000000 / all) / 8 : us * 1000000 / all);
     batch_policy_share(share_us, pixels, n, us);
     for (int i = 0; i < n; i++) {
@@ -236,10 +234,8 @@ void worker_batch_wait_all(struct worker *w)
         worker_batch_wait(w);
 }
 
-/*
- * The device refuses a whole batch, before it begins with it, if one frame does not fit its
- * session. Then each frame is sent alone, so that the others are computed.
- */
+/* The device refuses a whole batch, before it begins with it, if one frame does not fit its
+ * session. Then each frame is sent alone, so that the others are computed. */
 static void submit_each(struct worker *w, struct batch *b)
 {
     for (int i = 0; i < b->n; i++) {
@@ -255,8 +251,7 @@ static void submit_each(struct worker *w, struct batch *b)
     }
 }
 
-/* A batch that the device refused. Batches end in their order, so those before it are waited
- * for. */
+/* Handles a batch that the device refused. Batches end in order, so earlier ones are waited for. */
 static void batch_refused(struct worker *w, struct batch *b, int rc, struct err *err)
 {
     worker_batch_wait_all(w);
@@ -284,7 +279,7 @@ static void batch_submit(struct worker *w, struct batch *b)
     w->n_batches++;
 }
 
-/* ------------------------------------------------------------------------- filling a batch */
+/* ---------------------------------------------------------------------- while a batch is filled */
 
 static void note_queue_time(struct worker *w, const struct queue_item *item)
 {
@@ -294,8 +289,8 @@ static void note_queue_time(struct worker *w, const struct queue_item *item)
                     age_us > item->decode_us ? age_us - item->decode_us : 0);
 }
 
-/* Into the batch; an item of another line than the batch's waits for the next one. A line of lower
- * priority gives the batch up, but not where items were left behind for it: these go now. */
+/* Adds an item to the batch; an item of another line waits for the next batch. A line of lower
+ * priority gives the batch up, unless items were left behind for it: these go now. */
 static void add_job(struct worker *w, struct batch *b, struct job *job)
 {
     const struct gpu_line *line = session_setup(job->session)->kind->line;
@@ -331,7 +326,7 @@ static void add_sessions(struct worker *w, struct batch *b, struct turn_entry *c
             worker_make_session(w, k);
             continue;
         }
-        if (queue_has_ready(k->queue)) /* it will be back: turn_take_more() */
+        if (queue_has_ready(k->queue)) /* it comes again: turn_take_more() */
             turn_kick(w->turns, &k->device_turn);
         if (!k->job.continues && !k->job.closing_round)
             note_queue_time(w, k->job.item);

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <time.h>
 
-#define LOOK_US 1000000 /* how often the device's state is looked at */
-#define IDLE_US 500000  /* between two signs of life of a thread that waits */
+#define READ_US 1000000 /* between two readings of the device's state */
+#define IDLE_US 500000  /* between two signs of life of a waiting thread */
 
 /* ------------------------------------------------------------------------- lists */
 
@@ -36,7 +36,7 @@ static struct session_work *list_pop(struct worker *w, enum worker_waiting which
 
 /* ------------------------------------------------------------------------- the thread */
 
-/* The device's copy of a network, made for the first session that needs it. */
+/* Makes the device's copy of a network, for the first session that needs it. */
 static int get_model(struct worker *w, const struct gpu_model_info *info, struct gpu_model **model,
                      struct err *err)
 {
@@ -47,7 +47,7 @@ static int get_model(struct worker *w, const struct gpu_model_info *info, struct
     return rc;
 }
 
-/* It may take seconds where a network is the first of its size on the device. */
+/* A network that is the first of its size on the device may take seconds. */
 static int make_state(struct worker *w, struct session_work *k, struct err *err)
 {
     const struct session_setup *setup = k->setup;
@@ -69,8 +69,8 @@ static int make_state(struct worker *w, struct session_work *k, struct err *err)
     return rc;
 }
 
-/* Lack of memory may pass, and a lost device ends the process; anything else stays, so the session
- * says that it takes no more frames. */
+/* A later try may find memory, and a lost device ends the process; any other error stays, so the
+ * session takes no more frames. */
 static enum control_reason note_failure(struct session *s, int rc, const struct err *err)
 {
     char why[API_TEXT_CAP];
@@ -101,8 +101,7 @@ static void note_limit(struct worker *w, struct session *s)
         atomic_store(&w->too_many_pixels, pixels);
 }
 
-/* What the session's next frame waits for: that its device state takes sideways pictures, or the
- * state itself. */
+/* Makes what the next frame waits for: device state, or room for sideways pictures in it. */
 static int make_what_lacks(struct worker *w, struct session_work *k, struct err *err)
 {
     struct session *s = k->session;
@@ -114,7 +113,7 @@ static int make_what_lacks(struct worker *w, struct session_work *k, struct err 
     return queue_has_ready(k->queue) || session_waits_for_rounds(s) ? make_state(w, k, err) : 0;
 }
 
-/* Where it cannot be had the frame is refused, or the session does without its closing rounds. */
+/* If that fails, the frame is refused, or the session skips its closing rounds. */
 static void make_session(struct worker *w, struct session_work *k)
 {
     struct session *s = k->session;
@@ -148,22 +147,22 @@ static void give_back(struct worker *w, struct session_work *k)
     lock_give(&w->lock);
 }
 
-/* Memory and temperature of the device, for worker_get_device(). */
-static void note_device(struct worker *w, uint64_t *looked_us)
+/* Reads memory and temperature of the device, for worker_get_device(). */
+static void note_device(struct worker *w, uint64_t *read_us)
 {
     uint64_t now_us = clock_us();
     struct gpu_info info;
 
-    if (now_us - *looked_us < LOOK_US)
+    if (now_us - *read_us < READ_US)
         return;
-    *looked_us = now_us;
+    *read_us = now_us;
     gpu_get_info(w->gpu, &info);
     lock_take(&w->lock);
     w->info = info;
     lock_give(&w->lock);
 }
 
-/* What leaves goes first: its memory may be what the next one needs. Returns false at the end. */
+/* Frees before it makes: the memory may be needed for the next one. Returns false at the end. */
 static bool wait_for_work(struct worker *w, struct session_work **leaving,
                           struct session_work **made)
 {
@@ -186,7 +185,7 @@ static void *maker_thread(void *arg)
 {
     struct worker *w = arg;
     struct session_work *leaving, *made;
-    uint64_t looked_us = clock_us();
+    uint64_t read_us = clock_us();
 
     pthread_setname_np(pthread_self(), "maker");
     while (wait_for_work(w, &leaving, &made)) {
@@ -195,12 +194,12 @@ static void *maker_thread(void *arg)
             give_back(w, leaving);
         if (made)
             make_session(w, made);
-        note_device(w, &looked_us);
+        note_device(w, &read_us);
     }
     return NULL;
 }
 
-/* ------------------------------------------------------------------------- the worker's side */
+/* ------------------------------------------------------------------------- called by the worker */
 
 void worker_make_session(struct worker *w, struct session_work *k)
 {
@@ -214,7 +213,7 @@ void worker_make_leave(struct worker *w, struct session_work *k)
 {
     k->leaving = k->device;
     k->device = NULL;
-    session_set_resting(k->session, session_disk(k->session) != NULL);
+    session_set_suspended(k->session, session_disk(k->session) != NULL);
     lock_take(&w->lock);
     list_join(w, WORKER_LEAVING, k);
     w->make.n_leaving++;

@@ -12,8 +12,7 @@
  *          hash of an empty cloud is 0 (docs/PROTOCOL.md, "Cloud hash").
  * Threads: none inside; the daemon guards its mirror with the session's lock.
  */
-#ifndef RECOND_PROTO_CLOUD_H
-#define RECOND_PROTO_CLOUD_H
+#pragma once
 
 #include "proto/cloud/key.h"
 #include "proto/err.h"
@@ -48,8 +47,6 @@ uint32_t cloud_epoch(const struct cloud *c); /* epoch of the applied messages; 0
 uint32_t cloud_blocks(const struct cloud *c); /* blocks ever named, deleted ones included */
 struct cloud_block cloud_block(const struct cloud *c, uint32_t index);
 size_t cloud_bytes(const struct cloud *c); /* memory held, without untouched pages */
-
-/* ------------------------------------------------------------------------ producer (the daemon) */
 
 /*
  * cloud_stage_put / cloud_stage_remove - one changed point, named by the slot that the device keeps
@@ -88,7 +85,6 @@ MUST_CHECK int cloud_place_remove(struct cloud *c, uint32_t submap, const int32_
 
 /*
  * cloud_commit - merge what was staged into the sorted blocks
- *
  * Out:     *n_changed, and the list of changed block indices, borrowed until the next commit
  * Returns: the new revision (old + 1), or the old one if nothing changed
  * Cost:    sort of the staged keys plus one linear merge of each touched block
@@ -129,8 +125,6 @@ MUST_CHECK int cloud_state_save(const struct cloud *c, uint8_t *buf, size_t cap,
                                 struct err *err);
 MUST_CHECK int cloud_state_load(struct cloud *c, const uint8_t *buf, size_t len, struct err *err);
 
-/* ------------------------------------------------------------------------- consumer (a client) */
-
 /*
  * cloud_apply - apply one block message (delta.h) to the mirror
  *
@@ -148,5 +142,3 @@ MUST_CHECK int cloud_apply(struct cloud *c, const uint8_t *msg, size_t len, stru
  * Returns false for a submap without a place; *T is NULL then. */
 bool cloud_place(const struct cloud *c, uint32_t submap, const struct rigid **T);
 uint64_t cloud_unplaced(const struct cloud *c); /* points of unplaced submaps */
-
-#endif

@@ -6,8 +6,7 @@
  *          Everything that a commit needs is reserved while points are staged, so a commit cannot
  *          fail.
  */
-#ifndef RECOND_PROTO_CLOUD_INTERNAL_H
-#define RECOND_PROTO_CLOUD_INTERNAL_H
+#pragma once
 
 #include "proto/cloud/cloud.h"
 #include "proto/wire/delta.h"
@@ -132,5 +131,3 @@ uint32_t cloud_history_since(const struct cloud_entry *e, uint64_t revision, con
                              uint32_t *n_commits);
 /* Moves the history to the front of its arrays, over the forgotten commits. */
 void cloud_history_pack(struct cloud_entry *e);
-
-#endif

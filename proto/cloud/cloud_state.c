@@ -32,8 +32,6 @@ size_t cloud_state_bytes(const struct cloud *c)
     return bytes_of(c->n_blocks, c->points, c->slots_touched);
 }
 
-/* ------------------------------------------------------------------------- save */
-
 static void put_blocks(struct bytes_writer *w, const struct cloud *c)
 {
     for (uint32_t i = 0; i < c->n_blocks; i++) {
@@ -73,8 +71,6 @@ int cloud_state_save(const struct cloud *c, uint8_t *buf, size_t cap, size_t *le
     *len = w.at;
     return 0;
 }
-
-/* ------------------------------------------------------------------------- load */
 
 static int get_head(struct bytes_reader *r, struct head *h, const struct cloud *c, struct err *err)
 {

@@ -11,8 +11,7 @@
  * z), the normal is a code of proto/geom/octa.h, colours have six bits and the confidence four.
  * Ids are not needed: two points with equal keys are the same to every client.
  */
-#ifndef RECOND_PROTO_KEY_H
-#define RECOND_PROTO_KEY_H
+#pragma once
 
 #include "proto/bytes.h"
 
@@ -62,5 +61,3 @@ int key_compare_names(const struct cloud_name *a, const struct cloud_name *b);
 uint64_t key_mix64(uint64_t v);
 /* Returns the next random number of splitmix64; any state begins a sequence. */
 uint64_t key_random(uint64_t *state);
-
-#endif

@@ -16,8 +16,6 @@ void mesh_free(struct mesh *m)
     *m = (struct mesh){0};
 }
 
-/* ------------------------------------------------------------------------- PLY */
-
 static int read_ply(struct mesh *m, const uint8_t *bytes, size_t len, struct err *err)
 {
     struct ply_cloud ply;
@@ -36,8 +34,6 @@ static int read_ply(struct mesh *m, const uint8_t *bytes, size_t len, struct err
     ply_cloud_free(&ply);
     return rc;
 }
-
-/* ------------------------------------------------------------------------- OBJ */
 
 struct obj {
     struct mesh *m;
@@ -161,8 +157,6 @@ static int read_obj(struct mesh *m, const uint8_t *bytes, size_t len, struct err
         rc = err_set(err, ERR_INPUT, NAME " is neither PLY nor OBJ, or has no faces");
     return rc;
 }
-
-/* ------------------------------------------------------------------------- either */
 
 static int scale_points(struct mesh *m, float scale, struct err *err)
 {

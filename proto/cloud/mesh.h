@@ -6,8 +6,7 @@
  * negative, from the end; a face of more than three corners becomes a fan of triangles.
  * Units:   as the file has them
  */
-#ifndef RECOND_PROTO_MESH_H
-#define RECOND_PROTO_MESH_H
+#pragma once
 
 #include "proto/err.h"
 
@@ -27,7 +26,6 @@ struct mesh {
 
 /*
  * mesh_read - the mesh of a file in memory
- *
  * In:      bytes [len]; scale: what coordinates are multiplied with
  * Out:     m; free it with mesh_free(), it is empty after an error
  * Returns: 0; ERR_INPUT: neither PLY nor OBJ, damaged, a coordinate that is no finite number, no
@@ -36,5 +34,3 @@ struct mesh {
 MUST_CHECK int mesh_read(struct mesh *m, const uint8_t *bytes, size_t len, float scale,
                          struct err *err);
 void mesh_free(struct mesh *m);
-
-#endif

@@ -80,8 +80,8 @@ void ply_points(uint8_t *out, const struct cloud_block *block, uint32_t first, u
     }
 }
 
-static int points_write(FILE *f, const struct cloud *c, const struct ply_frame *frame, bool unplaced,
-                     uint8_t *chunk)
+static int points_write(FILE *f, const struct cloud *c, const struct ply_frame *frame,
+                        bool unplaced, uint8_t *chunk)
 {
     char header[PLY_HEADER_MAX];
     int n = ply_header(header, cloud_points(c) - (unplaced ? 0 : cloud_unplaced(c)), frame,

@@ -8,8 +8,7 @@
  *            its axis that points up
  * Units:     metres: (float)((double)grid point * (double)step_m)
  */
-#ifndef RECOND_PROTO_PLY_H
-#define RECOND_PROTO_PLY_H
+#pragma once
 
 #include "proto/cloud/cloud.h"
 
@@ -77,5 +76,3 @@ MUST_CHECK int ply_read_file(const char *path, struct ply_cloud *out, struct err
 MUST_CHECK int ply_read_mesh(const uint8_t *bytes, size_t len, const char *name,
                              struct ply_cloud *out, struct err *err);
 void ply_cloud_free(struct ply_cloud *p);
-
-#endif

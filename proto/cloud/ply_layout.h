@@ -5,8 +5,7 @@
  * properties. Everything in it is bounded: lines, their length, elements, properties. Nothing that
  * it says about sizes is trusted here: ply_read.c compares it with the file.
  */
-#ifndef RECOND_PROTO_PLY_LAYOUT_H
-#define RECOND_PROTO_PLY_LAYOUT_H
+#pragma once
 
 #include "proto/err.h"
 
@@ -76,7 +75,6 @@ struct ply_layout {
 
 /*
  * ply_layout_read - from "ply" to "end_header"; the file stands behind it afterwards
- *
  * In:      path: for errors
  * Returns: 0: a format, one element "vertex" with x, y and z, each a number and there once;
  *          ERR_INPUT; ERR_LIMIT; ERR_UNSUPPORTED: fields as lists, more than one "vertex", colours
@@ -86,5 +84,3 @@ MUST_CHECK int ply_layout_read(struct ply_layout *l, const char *path, FILE *f, 
 
 /* Size of a value in a binary file, in bytes. */
 uint32_t ply_layout_bytes(int type);
-
-#endif

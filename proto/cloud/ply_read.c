@@ -371,7 +371,7 @@ static int read_body(struct ply_cloud *out, const struct ply_layout *l, const ch
 }
 
 static int points_read(struct ply_cloud *out, const char *path, FILE *f, off_t size, bool faces,
-                    struct err *err)
+                       struct err *err)
 {
     struct ply_layout l;
     int rc = ply_layout_read(&l, path, f, err);
@@ -400,7 +400,7 @@ int ply_read_file(const char *path, struct ply_cloud *out, struct err *err)
         return err_set(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_IO, "%s: %s", path,
                        strerror(errno));
     rc = points_read(out, path, f, fstat(fileno(f), &st) || !S_ISREG(st.st_mode) ? -1 : st.st_size,
-                  false, err);
+                     false, err);
     fclose(f);
     return rc;
 }

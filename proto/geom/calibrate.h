@@ -10,8 +10,7 @@
  * Units:   metres, pixels (centres at integers)
  * Maths:   MATH.md (L9), (C1)-(C6)
  */
-#ifndef RECOND_PROTO_CALIBRATE_H
-#define RECOND_PROTO_CALIBRATE_H
+#pragma once
 
 #include "proto/err.h"
 #include "proto/geom/calibrate_project.h"
@@ -60,7 +59,6 @@ struct calibrate_result {
 
 /*
  * calibrate_run - both cameras from corners
- *
  * In:      size_px [cameras][2]: width and height of the pictures; board_m: 0, or the board's
  *          corners fill a square of this side, 0 ... board_m, and each picture may have numbered
  *          them from any of its four corners on
@@ -72,5 +70,3 @@ struct calibrate_result {
  */
 MUST_CHECK int calibrate_run(struct calibrate_result *out, struct calibrate_corner *corners,
                              size_t n, int size_px[2][2], double board_m, struct err *err);
-
-#endif

@@ -2,8 +2,7 @@
  * calibrate_check.h - what sets of corners say nothing, and what to do about it (internal to
  * calibrate.c)
  */
-#ifndef RECOND_PROTO_CALIBRATE_CHECK_H
-#define RECOND_PROTO_CALIBRATE_CHECK_H
+#pragma once
 
 #include "proto/geom/calibrate_descent.h"
 
@@ -16,5 +15,3 @@ bool calibrate_check_twice(int pictures[2], const struct calibrate_corner *corne
 /* Says what pictures are missing when the corners leave a camera's parameter open. Maths: (C6) */
 const char *calibrate_check_advice(const struct calibrate_descent *d, int camera,
                                    const int size_px[2]);
-
-#endif

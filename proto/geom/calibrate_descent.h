@@ -3,8 +3,7 @@
  *
  * Maths:   MATH.md (C2), (C3)
  */
-#ifndef RECOND_PROTO_CALIBRATE_DESCENT_H
-#define RECOND_PROTO_CALIBRATE_DESCENT_H
+#pragma once
 
 #include "proto/err.h"
 #include "proto/geom/calibrate_project.h"
@@ -54,5 +53,3 @@ int calibrate_descent_reduce(const struct calibrate_normal *m, const struct cali
  * tried. */
 double calibrate_descent_run(struct calibrate_descent *d, struct calibrate_normal *m,
                              struct calibrate_descent *scratch, int rounds);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * Maths:   MATH.md (L9)
  */
-#ifndef RECOND_PROTO_CALIBRATE_PROJECT_H
-#define RECOND_PROTO_CALIBRATE_PROJECT_H
+#pragma once
 
 #define CALIBRATE_PICTURES_MAX 128
 
@@ -34,5 +33,3 @@ struct calibrate_pose {
 /* Computes the pixel of p, which is in camera axes. Returns 0 if it has none. */
 int calibrate_project(const double param[CALIBRATE_PARAMS], const double p[3], double *u,
                       double *v);
-
-#endif

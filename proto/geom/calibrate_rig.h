@@ -1,14 +1,10 @@
-/*
- * calibrate_rig.h - how the second camera stands to the first (internal to calibrate.c)
- */
-#ifndef RECOND_PROTO_CALIBRATE_RIG_H
-#define RECOND_PROTO_CALIBRATE_RIG_H
+/* calibrate_rig.h - how the second camera stands to the first (internal to calibrate.c) */
+#pragma once
 
 #include "proto/geom/calibrate_descent.h"
 
 /*
  * calibrate_rig_join - the descents of both cameras as one
- *
  * In:      second: the second camera as if it were the first
  * In/out:  d: the first camera; gets the second one, T_21, and poses of boards that the second one
  *          alone sees; corners [n] of both cameras: those of the second are numbered from the same
@@ -20,5 +16,3 @@ MUST_CHECK int calibrate_rig_join(struct calibrate_descent *d,
                                   const struct calibrate_descent *second,
                                   struct calibrate_corner *corners, size_t n, double board_m,
                                   struct err *err);
-
-#endif

@@ -7,8 +7,7 @@
  *          nothing. Other clocks are seen by that: their samples leave a gap.
  * Maths:   MATH.md (P10)
  */
-#ifndef RECOND_PROTO_INERTIAL_H
-#define RECOND_PROTO_INERTIAL_H
+#pragma once
 
 #include "proto/types.h"
 
@@ -36,5 +35,3 @@ void inertial_add(struct inertial_turn *t, uint64_t at_ns, const float rate[3]);
  * directions of the camera at from_ns; seconds: the time in between. Returns false and zeros if the
  * samples do not determine it. */
 bool inertial_end(struct inertial_turn *t, float turn[3], float *seconds);
-
-#endif

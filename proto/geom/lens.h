@@ -11,8 +11,7 @@
  *          the same
  * nvcc reads this header.
  */
-#ifndef RECOND_PROTO_LENS_H
-#define RECOND_PROTO_LENS_H
+#pragma once
 
 #include "proto/err.h"
 #include "proto/types.h"
@@ -191,7 +190,6 @@ GPU_HD static inline int lens_bend_unified(const struct lens *l, struct vec3 ray
 
 /*
  * lens_project - the pixel of a ray that is not 0
- *
  * Out:     u, v; where the ray has none, that of a ray near it which has, in the same direction
  * Returns: 1; 0: it has none, or is behind a camera that sees forward alone
  */
@@ -289,7 +287,6 @@ GPU_HD static inline int lens_unbend_unified(const struct lens *l, float a, floa
 
 /*
  * lens_ray - the ray of a pixel
- *
  * Out:     ray, of any length but 0; that of a pinhole has z = 1
  * Returns: 1; 0: the pixel has none
  */
@@ -361,7 +358,6 @@ GPU_HD static inline struct lens_map lens_map_make(const struct lens *l, struct 
 
 /*
  * lens_map_at - where a place of the network's picture lies in the picture that came (L7)
- *
  * Out:     u, v: beyond the picture they are what comes nearest
  * Returns: 1; 0: the picture does not show it
  */
@@ -393,7 +389,6 @@ int lens_n_params(enum lens_model model);
 
 /*
  * lens_make - a model that can be turned round all over a picture of w x h
- *
  * In:      k [lens_n_params()]
  * Returns: 0; ERR_INPUT: err says in a sentence what is wrong
  */
@@ -412,5 +407,4 @@ MUST_CHECK int lens_get(struct lens *l, const uint8_t in[LENS_BYTES], struct err
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -8,8 +8,7 @@
  * Error:   2.9 degrees at most with step 1, 11.4 with step 4; 1.4 and 5.7 in the mean
  * Maths:   MATH.md (N3)
  */
-#ifndef RECOND_PROTO_OCTA_H
-#define RECOND_PROTO_OCTA_H
+#pragma once
 
 #include "proto/types.h"
 
@@ -71,5 +70,3 @@ GPU_HD static inline uint16_t octa_encode(struct vec3 n, int step)
     }
     return (uint16_t)code;
 }
-
-#endif

@@ -4,8 +4,7 @@
  * Maths:   R(q) = [1-2(yy+zz) 2(xy-zw) 2(xz+yw); 2(xy+zw) 1-2(xx+zz) 2(yz-xw); 2(xz-yw) 2(yz+xw)
  *          1-2(xx+yy)]
  */
-#ifndef RECOND_PROTO_POSE_H
-#define RECOND_PROTO_POSE_H
+#pragma once
 
 #include "proto/bytes.h"
 #include "proto/err.h"
@@ -20,7 +19,6 @@
 
 /*
  * pose_get - read and check a transform
- *
  * Out:     *T; untouched on an error
  * Returns: 0; ERR_INPUT: not finite, |q| off one, |t| > max_m, or the reader ran dry
  */
@@ -42,7 +40,6 @@ float pose_distance2(const struct rigid *a, const struct rigid *b);
 
 /*
  * pose_turn - by how many quarters, clockwise, a picture must be turned to stand upright
- *
  * In:      T_wc of its camera (x right, y down); up: the world's direction away from the ground, of
  *          length 1; last: of the picture before, -1 = there is none
  * Returns: 0...3; `last` while the picture leans less than 50 degrees away from it, so that a
@@ -55,5 +52,3 @@ int pose_turn(const struct rigid *T_wc, struct vec3 up, int last);
 /* The least rotation that takes a direction of the camera to one of the world, both of length 1.
  * The camera's place is the origin. Maths: MATH.md (U2) */
 struct rigid pose_level(struct vec3 up_camera, struct vec3 up_world);
-
-#endif

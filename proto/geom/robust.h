@@ -1,8 +1,5 @@
-/*
- * robust.h - what a few wrong values cannot move: ranks
- */
-#ifndef RECOND_PROTO_ROBUST_H
-#define RECOND_PROTO_ROBUST_H
+/* robust.h - what a few wrong values cannot move: ranks */
+#pragma once
 
 #include <stddef.h>
 
@@ -12,7 +9,6 @@ extern "C" {
 
 /*
  * robust_select - the value of rank k, counted from 0: the median for k = n / 2
- *
  * In/out:  v [n], n > k, finite: reordered
  * Cost:    O(n) where values are in any order
  */
@@ -20,5 +16,4 @@ float robust_select(float *v, size_t n, size_t k);
 
 #ifdef __cplusplus
 }
-#endif
 #endif

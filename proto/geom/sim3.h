@@ -6,8 +6,7 @@
  *          motion in float, which stages use; this one is in double, for fits.
  * Units:   those of the points (metres)
  */
-#ifndef RECOND_PROTO_SIM3_H
-#define RECOND_PROTO_SIM3_H
+#pragma once
 
 #include "proto/err.h"
 #include "proto/types.h"
@@ -54,7 +53,6 @@ void sim3_moments_add(struct sim3_moments *s, const double p[3], const double q[
 
 /*
  * sim3_solve - the motion that minimises  sum w |q - (s R p + t)|^2
- *
  * In:      sums of the pairs; scale: is s free, or 1?
  * Out:     *m, also on an error: then one of several motions that are equally good
  * Returns: 0; ERR_INPUT: the pairs lie on one line or in one point, or have no weight, so that no
@@ -68,7 +66,6 @@ MUST_CHECK int sim3_solve(struct sim3 *m, const struct sim3_moments *sums, bool 
 
 /*
  * sim3_fit - sim3_solve() for n pairs
- *
  * In:      p, q [n][3]; weight [n] >= 0, or NULL for 1
  * Cost:    O(n)
  */
@@ -77,5 +74,4 @@ MUST_CHECK int sim3_fit(struct sim3 *m, const double *p, const double *q, const 
 
 #ifdef __cplusplus
 }
-#endif
 #endif

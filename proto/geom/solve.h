@@ -1,8 +1,5 @@
-/*
- * solve.h - small systems of linear algebra, in double
- */
-#ifndef RECOND_PROTO_SOLVE_H
-#define RECOND_PROTO_SOLVE_H
+/* solve.h - small systems of linear algebra, in double */
+#pragma once
 
 #ifdef __cplusplus
 extern "C" {
@@ -10,7 +7,6 @@ extern "C" {
 
 /*
  * solve_eigen - eigenvalues and eigenvectors of a symmetric matrix, by Jacobi's rotations
- *
  * In/out:  a [n][n], n <= 4: destroyed
  * Out:     value [n] descending; vector [n][n]: row i belongs to value[i] and has length 1
  * Maths:   A v_i = value_i v_i
@@ -19,5 +15,4 @@ void solve_eigen(double *value, double *vector, double *a, int n);
 
 #ifdef __cplusplus
 }
-#endif
 #endif

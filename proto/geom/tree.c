@@ -151,8 +151,6 @@ void tree_free(struct tree **tree)
     *tree = NULL;
 }
 
-/* ------------------------------------------------------------------------------------ queries */
-
 struct search {
     const struct tree *tree;
     const double *q;

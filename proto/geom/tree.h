@@ -11,8 +11,7 @@
  *          on surfaces, up to O(n) for descriptors of many dimensions
  * Threads: queries of one tree may run side by side
  */
-#ifndef RECOND_PROTO_TREE_H
-#define RECOND_PROTO_TREE_H
+#pragma once
 
 #include "proto/err.h"
 
@@ -31,7 +30,6 @@ struct tree;
 
 /*
  * tree_new - copy and order the points
- *
  * In:      points [n][dim], all finite (the caller has checked)
  * Returns: 0; ERR_INPUT: no point, dim out of 1...TREE_DIM_MAX; ERR_LIMIT: over
  *          TREE_POINTS_MAX; ERR_MEMORY
@@ -42,7 +40,6 @@ void tree_free(struct tree **tree);
 
 /*
  * tree_neighbours - up to k nearest points with squared distance < bound2, nearest first
- *
  * Out:     id [k], d2 [k]
  * Returns: how many were found
  */
@@ -51,5 +48,4 @@ int tree_neighbours(const struct tree *tree, const double *q, double bound2, int
 
 #ifdef __cplusplus
 }
-#endif
 #endif

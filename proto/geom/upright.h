@@ -8,8 +8,7 @@
  *
  * Maths: MATH.md (U3)
  */
-#ifndef RECOND_PROTO_UPRIGHT_H
-#define RECOND_PROTO_UPRIGHT_H
+#pragma once
 
 #include "proto/types.h"
 
@@ -23,7 +22,6 @@ struct upright {
 
 /*
  * upright_turn - by how many quarters, clockwise, a picture must be turned to stand upright
- *
  * In/out:  u: what the pictures before say, then with this one
  * In:      T_wc of its camera (x right, y down); shown: quarters by which it is shown to people, as
  *          its Exif says; last: what the picture before was turned by, -1 = there is none
@@ -31,5 +29,3 @@ struct upright {
  *          pictures would lie than stand: the world is then judged anew, from this one on
  */
 int upright_turn(struct upright *u, const struct rigid *T_wc, int shown, int last);
-
-#endif

@@ -38,8 +38,6 @@ void jpeg_scaled_size(const struct jpeg_info *info, int min_w, int min_h, int *w
     }
 }
 
-/* ------------------------------------------------------------------------- errors, time, bytes */
-
 static int64_t now_ns(void)
 {
     struct timespec t;
@@ -87,8 +85,6 @@ static void on_progress(j_common_ptr info)
     }
 }
 
-/* ------------------------------------------------------------------------- lifetime */
-
 int jpeg_decoder_new(struct jpeg_decoder **decoder, struct err *err)
 {
     struct jpeg_decoder *d = calloc(1, sizeof *d);
@@ -126,8 +122,6 @@ void jpeg_decoder_free(struct jpeg_decoder **decoder)
     free(d);
     *decoder = NULL;
 }
-
-/* ------------------------------------------------------------------------- decode */
 
 /* Returns the eighths by which the picture becomes w x h, or 0. */
 static unsigned scale_of(const struct jpeg_info *info, int w, int h)
@@ -205,8 +199,6 @@ int jpeg_decode(struct jpeg_decoder *d, uint8_t *rgb, int w, int h, const uint8_
     rc = decode_rows(d, rgb, w, h, scale, data, len);
     return rc ? err_set(err, rc, "JPEG: %s", d->text) : 0;
 }
-
-/* ------------------------------------------------------------------------- encode */
 
 struct encoder {
     struct jpeg_error_mgr errors; /* first: see struct jpeg_decoder */

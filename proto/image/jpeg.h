@@ -16,8 +16,7 @@
  * Memory:  a picture of several scans is kept as coefficients until the last one; they have a limit
  *          of their own.
  */
-#ifndef RECOND_PROTO_JPEG_H
-#define RECOND_PROTO_JPEG_H
+#pragma once
 
 #include "proto/err.h"
 #include "proto/types.h"
@@ -87,5 +86,3 @@ MUST_CHECK int jpeg_decode(struct jpeg_decoder *d, uint8_t *rgb, int w, int h, c
  */
 MUST_CHECK int jpeg_encode(uint8_t **data, size_t *len, const uint8_t *rgb, int w, int h,
                            int quality, struct err *err);
-
-#endif

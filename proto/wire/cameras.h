@@ -8,8 +8,7 @@
  * Models:  those of proto/geom/lens.h. A declaration whose model cannot be turned round all over
  *          the picture is refused, so what is declared can be computed with.
  */
-#ifndef RECOND_PROTO_CAMERAS_H
-#define RECOND_PROTO_CAMERAS_H
+#pragma once
 
 #include "proto/geom/lens.h"
 #include "proto/json.h"
@@ -38,5 +37,3 @@ void cameras_write(struct json_writer *w, const struct cameras_entry *e);
 MUST_CHECK int cameras_put(struct cameras *c, const struct cameras_entry *e, struct err *err);
 /* Returns NULL if no camera is declared by this id. */
 const struct cameras_entry *cameras_find(const struct cameras *c, unsigned id);
-
-#endif

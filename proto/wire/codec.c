@@ -77,8 +77,6 @@ size_t codec_bound(enum codec_kind kind, size_t n, size_t n_parts)
     }
 }
 
-/* ------------------------------------------------------------------------- deflate */
-
 static int unpack_inflate(struct codec *c, uint8_t *dst, size_t dst_len, const uint8_t *src,
                           size_t len, struct err *err)
 {
@@ -103,8 +101,6 @@ static int unpack_inflate(struct codec *c, uint8_t *dst, size_t dst_len, const u
         return err_set(err, ERR_INPUT, "deflate stream is damaged or not of %zu bytes", dst_len);
     return 0;
 }
-
-/* ------------------------------------------------------------------------- zstd */
 
 static int pack_zstd(struct codec *c, uint8_t *dst, size_t cap, size_t *len, const uint8_t *src,
                      const size_t *part_len, size_t n_parts, struct err *err)
@@ -159,8 +155,6 @@ static int unpack_zstd(struct codec *c, uint8_t *dst, size_t dst_len, const uint
         return err_set(err, ERR_INPUT, "zstd frame is damaged or not of %zu bytes", dst_len);
     return 0;
 }
-
-/* ------------------------------------------------------------------------- any */
 
 int codec_pack(struct codec *c, enum codec_kind kind, uint8_t *dst, size_t cap, size_t *len,
                const uint8_t *src, const size_t *part_len, size_t n_parts, struct err *err)

@@ -6,8 +6,7 @@
  * most the announced size, takes no window or dictionary from the stream and accepts exactly one
  * complete stream.
  */
-#ifndef RECOND_PROTO_CODEC_H
-#define RECOND_PROTO_CODEC_H
+#pragma once
 
 #include "proto/err.h"
 
@@ -37,7 +36,6 @@ size_t codec_bound(enum codec_kind kind, size_t n, size_t n_parts);
 
 /*
  * codec_pack - compress
- *
  * In:      src, parts in a row, part i part_len[i] bytes long
  * Out:     dst [cap >= codec_bound()], *len
  * Returns: 0; ERR_MEMORY
@@ -48,12 +46,9 @@ MUST_CHECK int codec_pack(struct codec *c, enum codec_kind kind, uint8_t *dst, s
 
 /*
  * codec_unpack - decompress bytes that cannot be trusted
- *
  * Out:     dst [dst_len], filled completely on success, unspecified on failure
  * Returns: 0; ERR_INPUT: damaged, truncated, longer or shorter than dst_len, or bytes after the
  *          stream; ERR_MEMORY
  */
 MUST_CHECK int codec_unpack(struct codec *c, enum codec_kind kind, uint8_t *dst, size_t dst_len,
                             const uint8_t *src, size_t len, struct err *err);
-
-#endif

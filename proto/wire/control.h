@@ -6,8 +6,7 @@
  *          unknown members and words of features are ignored, unknown ops are ERR_UNSUPPORTED:
  *          a server answers them with `error`, a client passes over them.
  */
-#ifndef RECOND_PROTO_CONTROL_H
-#define RECOND_PROTO_CONTROL_H
+#pragma once
 
 #include "proto/wire/control_answer.h"
 
@@ -24,5 +23,3 @@ bool control_source_valid(const char *name);
 /* Tells whether a client with this reach holds the block, which changed last at `revision`. */
 bool control_reaches(const struct control_reach *r, uint64_t revision,
                      const struct cloud_name *name);
-
-#endif

@@ -2,8 +2,7 @@
  * control_answer.h - messages about frames (`ack`, `poses`, `objects`), and the fields that other
  * messages share with them
  */
-#ifndef RECOND_PROTO_CONTROL_ANSWER_H
-#define RECOND_PROTO_CONTROL_ANSWER_H
+#pragma once
 
 #include "proto/wire/control_message.h"
 
@@ -31,5 +30,3 @@ void control_object_write(struct json_writer *w, const struct control_object *o)
 
 /* Converts a pose q x y z w, t from OpenCV camera axes to OpenGL's, and back. */
 void control_pose_swap_axes(float pose[7]);
-
-#endif

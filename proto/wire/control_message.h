@@ -1,6 +1,5 @@
 /* control_message.h - what the text messages of the stream say, as structs (control.h) */
-#ifndef RECOND_PROTO_CONTROL_MESSAGE_H
-#define RECOND_PROTO_CONTROL_MESSAGE_H
+#pragma once
 
 #include "proto/wire/cameras.h"
 #include "proto/wire/delta.h"
@@ -232,5 +231,3 @@ struct control_message {
         struct cameras_entry camera;
     };
 };
-
-#endif

@@ -6,8 +6,7 @@
  * saved by Huffman codes that fit: neighbouring parts share one where a code of its own would cost
  * more than it saves, and what does not shrink is stored.
  */
-#ifndef RECOND_PROTO_DEFLATE_H
-#define RECOND_PROTO_DEFLATE_H
+#pragma once
 
 #include "proto/err.h"
 #include "proto/wire/huffman.h"
@@ -31,7 +30,6 @@ size_t deflate_bound(size_t n, size_t n_parts);
 
 /*
  * deflate_pack - one complete stream
- *
  * In:      src, parts in a row, part i part_len[i] bytes long, less than 2^32 in all
  * Out:     dst [cap], *len
  * Returns: 0; ERR_MEMORY: cap is below deflate_bound()
@@ -39,5 +37,3 @@ size_t deflate_bound(size_t n, size_t n_parts);
 MUST_CHECK int deflate_pack(struct deflate *d, uint8_t *dst, size_t cap, size_t *len,
                             const uint8_t *src, const size_t *part_len, size_t n_parts,
                             struct err *err);
-
-#endif

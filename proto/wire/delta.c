@@ -60,8 +60,6 @@ static int delta_reserve(void *array, size_t *cap, size_t bytes, struct err *err
 
 #define RESERVE(s, field, bytes, err) delta_reserve(&(s)->field, &(s)->field##_cap, (bytes), (err))
 
-/* ------------------------------------------------------------------------- encode */
-
 static void put_header(struct bytes_writer *w, const struct delta *d, enum codec_kind codec)
 {
     bytes_put_u8(w, (uint8_t)d->op);
@@ -156,8 +154,6 @@ int delta_encode(struct delta_scratch *s, const struct delta *d, const uint8_t *
     *msg = s->msg;
     return rc;
 }
-
-/* ------------------------------------------------------------------------- decode */
 
 static int get_name(struct bytes_reader *r, struct cloud_name *name, struct err *err)
 {

@@ -71,8 +71,6 @@ void depth_split_planes(uint8_t *planes, const uint16_t *values, size_t w, size_
     }
 }
 
-/* ------------------------------------------------------------------------- decode */
-
 void depth_join_planes(uint16_t *values, const uint8_t *planes, size_t w, size_t n)
 {
     for (size_t i = 0; i < n; i++) {

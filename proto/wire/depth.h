@@ -1,21 +1,14 @@
 /*
  * depth.h - a frame's depth map as it travels: 16 bits a pixel, a result (result.h)
  *
- * Bytes:   little-endian
- *             0 u8 op 0x20   1 u8 version = 1   2 u8 codec   3 u8 unit
- *             4 u32 header_len = 68             8 u64 seq of the frame
- *            16 u16 width height               20 f32 fx fy cx cy of the map's pixels
- *            36 f32 q x y z w, t x y z: the frame's pose with OpenCV axes; q = 0: it had none
- *            64 u32 plain_len = 2 * width * height
- *            68 planes: low bytes of all differences by rows, then high bytes
+ * Bytes:   docs/PROTOCOL.md, "Depth maps"
  * Values:  unit 0: round(1000 z); unit 1: round(6553.5 / z); z in metres along the camera's axis.
  *          0 = no depth, or one that the unit cannot hold: unit 0 ends at 65.535 m, unit 1 begins
  *          at 0.1 m
  * Planes:  each value less its left neighbour, modulo 2^16; the first of a row less the one above,
  *          the first of all less 0
  */
-#ifndef RECOND_PROTO_DEPTH_H
-#define RECOND_PROTO_DEPTH_H
+#pragma once
 
 #include "proto/types.h"
 #include "proto/wire/result.h"
@@ -50,7 +43,6 @@ static inline size_t depth_message_bytes(int w, int h)
 
 /*
  * depth_encode - a message with plain planes, for result_pack()
- *
  * In:      d without values, w and h 1 ... DEPTH_SIDE_MAX; z [h][w] metres, those outside of
  *          min_m ... max_m and what is no number count as none
  * Out:     msg [depth_message_bytes()]
@@ -70,11 +62,8 @@ void depth_decoder_free(struct depth_decoder **d);
 
 /*
  * depth_decode - check and unpack one message, which cannot be trusted
- *
  * Out:     *map, values borrowed from the decoder until its next use
  * Returns: 0; ERR_INPUT; ERR_LIMIT; ERR_MEMORY
  */
 MUST_CHECK int depth_decode(struct depth_decoder *d, struct depth_map *map, const uint8_t *msg,
                             size_t len, struct err *err);
-
-#endif

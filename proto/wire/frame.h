@@ -2,15 +2,7 @@
  * frame.h - one moment of a phone: a header of 80 bytes, a list of parts, and their payloads, in
  * one WebSocket message
  *
- * Bytes:   little-endian; the tables stand in docs/PROTOCOL.md, "Frame"
- *            0 u8  op = 0x01          1 u8  version = 1      2 u16 header_len, 80 or more
- *            4 u32 flags              8 u64 seq             16 u64 t_capture_ns
- *           24 u32 world_epoch       28 u16 n_parts         30 u16 part_len, 16 or more
- *           32 f32 fx fy cx cy       48 f32 q x y z w       64 f32 t x y z     76 u32 0
- *          header_len: n_parts entries of part_len bytes
- *            0 u8  type    1 u8  codec    2 u16 flags    4 u16 width    6 u16 height
- *            8 u16 camera 10 u16 unit    12 u32 bytes
- *          then the payloads in the order of their entries, to the end of the message
+ * Bytes:   docs/PROTOCOL.md, "Frame"
  * Growth:  a longer header or entry is read as far as it is known. Of the frame's flags those from
  *          bit 16 on must be understood; of a part's, bit 15 says that the part must be.
  * Frames:  the pose on the wire is camera-to-world in metres. Convention `opengl` (what ARKit,
@@ -21,8 +13,7 @@
  * Units:   pixels of the JPEG as it is stored (sensor orientation), metres, nanoseconds of any
  *          clock
  */
-#ifndef RECOND_PROTO_FRAME_H
-#define RECOND_PROTO_FRAME_H
+#pragma once
 
 #include "proto/geom/lens.h"
 
@@ -136,7 +127,6 @@ static inline enum frame_tracking frame_tracking(const struct frame *f)
 
 /*
  * frame_parse - check one binary message and give its fields
- *
  * In:      msg [len]; convention of the poses, from the client's `start`
  * Out:     *f; what it points to lies in msg
  * Returns: 0; ERR_INPUT with the field in err->where: a length, a sum of lengths, opcode, version,
@@ -189,7 +179,6 @@ void frame_position_put(uint8_t *bytes, const struct frame_position *p);
 
 /*
  * frame_up - which way is up, by the mean of the frame's accelerometer
- *
  * In:      convention of the client's camera axes
  * Out:     *up in the OpenCV axes of the picture's camera, length 1
  * Returns: false: there are no samples, or their mean is not about as long as gravity
@@ -198,7 +187,6 @@ bool frame_up(const struct frame *f, enum frame_pose_convention convention, stru
 
 /*
  * frame_turn - how the camera turned since before_ns, by the gyroscope of the frame
- *
  * In:      convention of the client's camera axes
  * Out:     turn, seconds: as of inertial_end(), in the OpenCV axes of the picture's camera
  * Returns: false, and zeros: there are no samples, or they do not say it
@@ -208,7 +196,6 @@ bool frame_turn(const struct frame *f, enum frame_pose_convention convention, ui
 
 /*
  * frame_encode_head - header and entries of the parts, for clients and tests
- *
  * Out:     head [FRAME_HEAD_BYTES + f->n_parts * FRAME_PART_BYTES]; payloads follow: the picture's,
  *          then those of f->parts
  * Returns: its length
@@ -223,5 +210,3 @@ void frame_encode(uint8_t *msg, const struct frame *f, enum frame_pose_conventio
 /* Multiplies by diag(1, -1, -1) from the right, which converts OpenGL camera axes into OpenCV ones
  * and back. */
 void frame_swap_axes(struct rigid *T);
-
-#endif

@@ -5,8 +5,7 @@
  * used again for something else. An `error` that closes the connection and has a retry_ms asks the
  * client to come again after that time and to resume; one that closes without it is final.
  */
-#ifndef RECOND_PROTO_REFUSAL_H
-#define RECOND_PROTO_REFUSAL_H
+#pragma once
 
 #include "proto/wire/control.h"
 
@@ -38,5 +37,3 @@ int refusal_close(enum refusal_kind kind);
 const char *refusal_title(enum refusal_kind kind);
 /* Tells whether a received `error` ends the connection. One of an unknown type does not. */
 bool refusal_ends(const struct control_error *e);
-
-#endif

@@ -210,7 +210,7 @@ static void talk(int fd, size_t piece)
 
         at += sent > 0 ? (size_t)sent : 0;
         quiet = sent > 0 ? 0 : quiet + 1;
-        ws_service_turn(&ws.services[0], 0);
+        ws_service_round(&ws.services[0], 0);
         over = hear(fd);
     }
 }
@@ -229,7 +229,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check_heard();
     close(fd);
     for (int i = 0; i < 50 && ws_slots_taken(ws.slots) > 0; i++)
-        ws_service_turn(&ws.services[0], 0);
+        ws_service_round(&ws.services[0], 0);
     check(ws_slots_taken(ws.slots) == 0 && fake_core_counts(core).streams == 0);
     return 0;
 }

@@ -84,9 +84,9 @@ static void make_right(uint8_t *file, size_t len)
 {
     uint64_t n = number_at(file + PREFIX - 8, 4), at;
 
-    if (n > CHECKPOINT_SECTIONS_MAX || len < checkpoint_head_bytes((int)n))
+    if (n > CHECKPOINT_SECTIONS_MAX || len < (size_t)CHECKPOINT_HEAD_BYTES(n))
         n = 0;
-    at = checkpoint_head_bytes((int)n);
+    at = (size_t)CHECKPOINT_HEAD_BYTES((int)n);
     for (uint64_t i = 0; i < n; i++) {
         uint8_t *entry = file + PREFIX + 28 * i + 8;
         uint64_t packed = number_at(entry + 8, 8);
@@ -98,7 +98,7 @@ static void make_right(uint8_t *file, size_t len)
     }
     put_sum(file + PREFIX - 4, file, PREFIX - 4);
     if (n)
-        put_sum(file + checkpoint_head_bytes((int)n) - 4, file + PREFIX, 28 * n);
+        put_sum(file + (size_t)CHECKPOINT_HEAD_BYTES((int)n) - 4, file + PREFIX, 28 * n);
 }
 
 static int load(void)

@@ -46,7 +46,7 @@ static void there_and_back(const struct sources *s)
 static void feed(struct sources *s, int source)
 {
     struct control_ack ack = {.seq = 7, .status = CONTROL_USED, .placed = true}, told;
-    struct sources_world world = {.submap = GPU_SUBMAPS_MAX};
+    struct sources_submap world = {.submap = GPU_SUBMAPS_MAX};
     enum control_reason reason = sources_take(s, source, ack.seq, 3, SOURCES_ON, &world);
 
     if (reason == CONTROL_REASON_NONE) {

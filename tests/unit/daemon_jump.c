@@ -56,7 +56,7 @@ TEST(jumps)
 }
 
 static struct sources *s;
-static struct sources_world world; /* of the frame that was taken last */
+static struct sources_submap world; /* of the frame that was taken last */
 static struct err err;
 
 static void new_sources(void)
@@ -95,7 +95,7 @@ TEST(paths_are_cut)
         assert_int_equal(world.submap, submap[seq]);
         assert_int_equal(world.cut, submap[seq] == 1); /* the first one goes on from nothing */
     }
-    assert_int_equal(sources_world_before(s, 1), 0);
+    assert_int_equal(sources_submap_before(s, 1), 0);
     sources_free(&s);
 }
 
@@ -126,22 +126,22 @@ TEST(worlds_of_jumps)
     for (uint32_t i = 0; i < 5; i++) {
         const int before[] = {-1, 0, 1, -1, -1};
 
-        assert_int_equal(sources_world_before(s, i), before[i]);
-        assert_int_equal(sources_world_before(again, i), before[i]);
+        assert_int_equal(sources_submap_before(s, i), before[i]);
+        assert_int_equal(sources_submap_before(again, i), before[i]);
     }
     sources_free(&again);
     breaks = world.breaks;
     for (uint32_t i = 0; i < 400; i++) { /* half of all worlds are left for those that are said */
         const struct control_ack used = {.seq = seq - 1, .status = CONTROL_USED};
-        int n_worlds = sources_n_worlds(s);
+        int n_submaps = sources_n_submaps(s);
 
         sources_end(s, 0, 0, &used);
         take(0, seq++, 5, SOURCES_JUMPED);
         assert_true(world.submap < SOURCES_JUMPED_MAX);
-        breaks += sources_n_worlds(s) == n_worlds; /* where no world begins it breaks off */
+        breaks += sources_n_submaps(s) == n_submaps; /* where no world begins it breaks off */
         assert_int_equal(world.breaks, breaks);
     }
-    assert_int_equal(sources_n_worlds(s), SOURCES_JUMPED_MAX);
+    assert_int_equal(sources_n_submaps(s), SOURCES_JUMPED_MAX);
     sources_free(&s);
 }
 
@@ -175,19 +175,19 @@ TEST(what_is_not_taken_begins_nothing)
     take(0, 1, 0, SOURCES_ON);
     take(0, 2, 0, SOURCES_JUMPED);
     sources_untake(s, 0, 2);
-    assert_int_equal(sources_n_worlds(s), 1);
+    assert_int_equal(sources_n_submaps(s), 1);
     sources_untake(s, 0, 2);
-    assert_int_equal(sources_n_worlds(s), 1);
+    assert_int_equal(sources_n_submaps(s), 1);
     take(0, 2, 0, SOURCES_JUMPED);
     assert_int_equal(world.submap, 1);
     take(0, 3, 0, SOURCES_ON);
     sources_untake(s, 0, 2); /* frame 3 is in that world */
-    assert_int_equal(sources_n_worlds(s), 2);
+    assert_int_equal(sources_n_submaps(s), 2);
     take(0, 4, 0, SOURCES_JUMPED);
     take(1, 1, 0, SOURCES_ON);
     assert_int_equal(world.submap, 3);
     sources_untake(s, 0, 4); /* its number lies between others */
-    assert_int_equal(sources_n_worlds(s), 4);
+    assert_int_equal(sources_n_submaps(s), 4);
     sources_free(&s);
 }
 
