@@ -10,12 +10,12 @@
 
 #define DEGREE (M_PI / 180)
 
-static uint64_t state = 1;
+static uint64_t geom_random = 1;
 
 /* Uniform in [lo, hi), splitmix64. */
 static inline double uniform(double lo, double hi)
 {
-    uint64_t v = state += 0x9e3779b97f4a7c15u;
+    uint64_t v = geom_random += 0x9e3779b97f4a7c15u;
 
     v = (v ^ v >> 30) * 0xbf58476d1ce4e5b9u;
     v = (v ^ v >> 27) * 0x94d049bb133111ebu;
