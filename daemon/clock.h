@@ -2,8 +2,7 @@
  * clock.h - the two clocks: microseconds that never step, and Unix time for people; waiting by the
  * first
  */
-#ifndef RECOND_DAEMON_CLOCK_H
-#define RECOND_DAEMON_CLOCK_H
+#pragma once
 
 #include "proto/lock.h"
 
@@ -36,5 +35,3 @@ static inline bool clock_wait(pthread_cond_t *signal, struct lock *lock, uint64_
 
     return lock_wait_until(lock, signal, CLOCK_MONOTONIC, &t) == 0;
 }
-
-#endif

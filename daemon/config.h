@@ -7,8 +7,7 @@
  * Precedence: flag `--section.key=value` > RECOND_SECTION_KEY > file > default. Every error names
  * the place (file:line, variable or flag), the key and what is allowed.
  */
-#ifndef RECOND_DAEMON_CONFIG_H
-#define RECOND_DAEMON_CONFIG_H
+#pragma once
 
 #include "api/quota.h"
 #include "api/session_options.h"
@@ -119,5 +118,3 @@ void config_help(FILE *out);
  * Returns: the number of keys that need a restart
  */
 int config_reload_apply(struct config *now, const struct config *fresh, char *later, size_t cap);
-
-#endif

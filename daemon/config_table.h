@@ -1,8 +1,7 @@
 /*
  * config_table.h - the table of configuration keys, and the conversion of one value
  */
-#ifndef RECOND_DAEMON_CONFIG_TABLE_H
-#define RECOND_DAEMON_CONFIG_TABLE_H
+#pragma once
 
 #include "daemon/config.h"
 
@@ -40,5 +39,3 @@ MUST_CHECK int config_table_set(struct config *config, const struct config_key *
 
 /* Writes the value in the file's syntax; buf [CONFIG_TEXT_CAP + 1]. */
 void config_table_show(char *buf, const struct config *config, const struct config_key *key);
-
-#endif

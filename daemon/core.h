@@ -5,8 +5,7 @@
  * the table that the edges call. Main drives the rest: core_sweep() about once a second,
  * core_drain() and core_pending() when it is time to go.
  */
-#ifndef RECOND_DAEMON_CORE_H
-#define RECOND_DAEMON_CORE_H
+#pragma once
 
 #include "daemon/work/commit.h"
 #include "daemon/work/later.h"
@@ -104,5 +103,3 @@ int core_unsettled(struct core *c);
 bool core_lost(const struct core *c);
 /* Returns the oldest sign of life of all threads (clock_us()), and its part. */
 uint64_t core_alive_us(const struct core *c, const char **thread);
-
-#endif

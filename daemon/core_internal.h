@@ -1,6 +1,5 @@
 /* core_internal.h - what core*.c share: admission of a session, its device, its streams */
-#ifndef RECOND_DAEMON_CORE_INTERNAL_H
-#define RECOND_DAEMON_CORE_INTERNAL_H
+#pragma once
 
 #include "daemon/core.h"
 
@@ -109,5 +108,3 @@ MUST_CHECK int core_stream_control(struct stream *s, const struct control_messag
                                    struct err *err);
 enum stream_kind core_stream_next(struct stream *s, const uint8_t **msg, size_t *len);
 void core_stream_close(struct stream *s);
-
-#endif

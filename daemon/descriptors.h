@@ -1,8 +1,7 @@
 /*
  * descriptors.h - as many file descriptors as the configuration's limits may need
  */
-#ifndef RECOND_DAEMON_DESCRIPTORS_H
-#define RECOND_DAEMON_DESCRIPTORS_H
+#pragma once
 
 #include "daemon/config.h"
 
@@ -13,5 +12,3 @@ uint64_t descriptors_needed(const struct config *config);
 uint64_t descriptors_raise(uint64_t needed);
 /* Returns how many are open now. */
 uint64_t descriptors_open(void);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * Threads: main alone.
  */
-#ifndef RECOND_DAEMON_EDGES_H
-#define RECOND_DAEMON_EDGES_H
+#pragma once
 
 #include "api/server/http.h"
 #include "api/server/ws.h"
@@ -35,5 +34,3 @@ uint64_t edges_alive_us(struct edges *e, const char **thread);
 
 /* The counters of both edges as Prometheus text; returns its length, even beyond cap. */
 size_t edges_metrics(const struct http *http, const struct ws *ws, char *buf, size_t cap);
-
-#endif

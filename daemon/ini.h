@@ -1,8 +1,7 @@
 /*
  * ini.h - read a file of [section] key = value lines; the only user of libinih
  */
-#ifndef RECOND_DAEMON_INI_H
-#define RECOND_DAEMON_INI_H
+#pragma once
 
 #include "proto/err.h"
 
@@ -24,5 +23,3 @@ MUST_CHECK int ini_read(const char *path, ini_pair *pair, void *ctx, struct err 
 /* The same from memory, for tests and fuzzing; `name` stands for the path. */
 MUST_CHECK int ini_read_bytes(const char *name, const char *data, size_t len, ini_pair *pair,
                               void *ctx, struct err *err);
-
-#endif

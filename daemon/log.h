@@ -6,8 +6,7 @@
  * or break a JSON line.
  * Threads: any; a line is one write.
  */
-#ifndef RECOND_DAEMON_LOG_H
-#define RECOND_DAEMON_LOG_H
+#pragma once
 
 #include "daemon/config.h"
 #include "daemon/log_events.h"
@@ -53,5 +52,3 @@ void log_audit(void *ctx, const char *fields_json, const char *text);
  * Out:     buf, NUL-terminated, cut where it does not fit; returns its length
  */
 size_t log_escape(char *buf, size_t cap, const char *text, bool quotes);
-
-#endif

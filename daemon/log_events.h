@@ -5,8 +5,7 @@
  * it means and what to do (deploy/recond.catalog), and an alarm can search for it whatever the
  * wording. Identifiers are never used again for something else.
  */
-#ifndef RECOND_DAEMON_LOG_EVENTS_H
-#define RECOND_DAEMON_LOG_EVENTS_H
+#pragma once
 
 #define LOG_EVENT_START_FAILED "8839e495b71e053327543ae924bd12ba"
 /* at a reload; the old configuration, tokens or certificate stay in force */
@@ -23,5 +22,3 @@
 #define LOG_EVENT_DISK_HIGH "4b81dfa2efded410e8ec7590893d3248"
 #define LOG_EVENT_FRAME_QUARANTINED "20509959ff9282b35116e3b37e998cdd"
 #define LOG_EVENT_OBJECT_REFUSED "873b9fe49ab04f45950659f966fbb201"
-
-#endif

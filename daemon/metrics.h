@@ -6,8 +6,7 @@
  * code".
  * Threads: any; atomics, no lock.
  */
-#ifndef RECOND_DAEMON_METRICS_H
-#define RECOND_DAEMON_METRICS_H
+#pragma once
 
 #include "api/api.h"
 
@@ -80,5 +79,3 @@ void metrics_label(char *buf, size_t cap, const char *value);
 
 /* Writes everything in *m. */
 void metrics_write(struct metrics_text *t, const struct metrics *m);
-
-#endif

@@ -14,8 +14,7 @@
  * (worker.c).
  * Threads: any; nothing changes after models_open().
  */
-#ifndef RECOND_DAEMON_MODELS_H
-#define RECOND_DAEMON_MODELS_H
+#pragma once
 
 #include "api/api.h"
 #include "gpu/gpu.h"
@@ -59,5 +58,3 @@ MUST_CHECK int models_parse(struct gpu_model_info *info, const char *name, const
  *          1242x375 -> 416x128, 480x640 -> 192x256, 1280x720 -> 288x160
  */
 void models_net_size(int camera_w, int camera_h, int multiple, int *w, int *h);
-
-#endif

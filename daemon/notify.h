@@ -5,8 +5,7 @@
  * Without a service manager every call does nothing and succeeds.
  * Threads: main alone, but for notify_extend().
  */
-#ifndef RECOND_DAEMON_NOTIFY_H
-#define RECOND_DAEMON_NOTIFY_H
+#pragma once
 
 #include "proto/err.h"
 
@@ -31,5 +30,3 @@ void notify_stopping(const char *status);
 /* Microseconds within which notify_alive() has to be called; 0 = there is no watchdog. */
 uint64_t notify_watchdog_us(void);
 void notify_alive(void);
-
-#endif

@@ -14,8 +14,7 @@
  *          an event tells the operator; nothing of it is lost
  * Threads: any; one lock, never held over input or output
  */
-#ifndef RECOND_DAEMON_OBJECTS_H
-#define RECOND_DAEMON_OBJECTS_H
+#pragma once
 
 #include "api/api.h"
 #include "daemon/config.h"
@@ -92,5 +91,3 @@ MUST_CHECK int objects_remove(struct objects *o, const char *owner, const char *
 
 /* Counts the objects of all owners and the bytes of their files. */
 void objects_count(struct objects *o, int *n, uint64_t *bytes);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * objects_file.h - the file of one enrolled object (objects.h says what it holds)
  */
-#ifndef RECOND_DAEMON_OBJECTS_FILE_H
-#define RECOND_DAEMON_OBJECTS_FILE_H
+#pragma once
 
 #include "daemon/objects.h"
 
@@ -34,5 +33,3 @@ MUST_CHECK int objects_file_remove(int folder, const struct enrolled *e, struct 
 /* Renames the file and replaces no other. Out: to, its new name. Returns 0; ERR_IO. */
 MUST_CHECK int objects_file_set_aside(int folder, const char *name, char *to, size_t cap,
                                       struct err *err);
-
-#endif

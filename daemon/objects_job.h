@@ -4,8 +4,7 @@
  * Both run on the caller's thread, on the host with either back end, and touch no session: a
  * session searches on its device (gpu/recognise).
  */
-#ifndef RECOND_DAEMON_OBJECTS_JOB_H
-#define RECOND_DAEMON_OBJECTS_JOB_H
+#pragma once
 
 #include "daemon/objects.h"
 
@@ -40,5 +39,3 @@ MUST_CHECK int objects_job_match(struct api_match *list, int *found,
                                  const struct enrolled *const *enrolled, int n,
                                  const struct api_shape *shape, objects_job_stop *stop,
                                  struct err *err);
-
-#endif

@@ -7,8 +7,7 @@
  * start that hangs is ended by the service manager's own time limit.
  * Threads: main starts and stops it; on_signal comes from its thread.
  */
-#ifndef RECOND_DAEMON_START_WATCH_H
-#define RECOND_DAEMON_START_WATCH_H
+#pragma once
 
 #include "proto/err.h"
 
@@ -29,5 +28,3 @@ MUST_CHECK int start_watch_begin(struct start_watch **watch,
                                  const struct start_watch_config *config, struct err *err);
 /* No extension is asked for after it returns. Takes NULL. */
 void start_watch_end(struct start_watch **watch);
-
-#endif

@@ -9,8 +9,7 @@
  * The list is sorted; most entries join near an end, in a step or two.
  * Threads: any. One mutex; nothing else is locked under it.
  */
-#ifndef RECOND_DAEMON_TURN_H
-#define RECOND_DAEMON_TURN_H
+#pragma once
 
 #include "proto/err.h"
 
@@ -117,5 +116,3 @@ void turn_pool_free(struct turn_pool *p);
 /* clock_us() of its threads' oldest sign of life: at most half a second old, unless one is
  * stuck. */
 uint64_t turn_pool_alive_us(const struct turn_pool *p);
-
-#endif

@@ -17,8 +17,7 @@
  * Order:   results do not depend on thread order or on what else is in the batch: the same items
  *          give the same changes, bit for bit, in every run of a back end (MATH.md, "Claims").
  */
-#ifndef RECOND_GPU_GPU_H
-#define RECOND_GPU_GPU_H
+#pragma once
 
 #include "gpu/params.h"
 #include "proto/err.h"
@@ -528,5 +527,4 @@ struct gpu_pair {
 
 #ifdef __cplusplus
 }
-#endif
 #endif

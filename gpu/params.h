@@ -7,8 +7,7 @@
  * our values; the sidecars of its networks may override some (docs/MODELS.md, "Sidecar"). Sizes
  * that shape memory or loops are no such numbers: they are constants of the stage's header.
  */
-#ifndef RECOND_GPU_PARAMS_H
-#define RECOND_GPU_PARAMS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -69,5 +68,4 @@ void params_fill(void *params, const struct params_stage *stage,
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -1,8 +1,7 @@
 /*
  * tuning.h - the stages whose numbers a network may override
  */
-#ifndef RECOND_GPU_TUNING_H
-#define RECOND_GPU_TUNING_H
+#pragma once
 
 #include "gpu/params.h"
 #include "proto/err.h"
@@ -18,5 +17,3 @@ const struct params_stage *tuning_stage_at(int i);
  */
 MUST_CHECK int tuning_override(struct params_overrides *o, const char *stage, const char *name,
                                const char *value, struct err *err);
-
-#endif

@@ -22,8 +22,7 @@
  * Threads: one inside, which packs and writes. begin, commit and abandon may come from any; one
  *          draft is under way at a time.
  */
-#ifndef RECOND_DAEMON_CHECKPOINT_H
-#define RECOND_DAEMON_CHECKPOINT_H
+#pragma once
 
 #include "daemon/disk/checkpoint_file.h"
 
@@ -107,5 +106,3 @@ MUST_CHECK int checkpoint_set_aside(const struct checkpoint *c, const char *id, 
  */
 MUST_CHECK int checkpoint_cut(const struct checkpoint *c, const char *id, uint64_t max_number,
                               struct err *err);
-
-#endif

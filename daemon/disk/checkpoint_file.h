@@ -1,8 +1,7 @@
 /*
  * checkpoint_file.h - checkpoints in a session's folder: writing, listing and removing them
  */
-#ifndef RECOND_DAEMON_CHECKPOINT_FILE_H
-#define RECOND_DAEMON_CHECKPOINT_FILE_H
+#pragma once
 
 #include "daemon/disk/checkpoint_head.h"
 #include "proto/wire/codec.h"
@@ -51,5 +50,3 @@ int checkpoint_file_cut(const struct checkpoint_folder *f, uint64_t number, int 
 MUST_CHECK int checkpoint_file_open(const struct checkpoint_folder *f, uint64_t number,
                                     struct checkpoint_head *h, int *fd, struct err *err);
 int checkpoint_file_set_aside(int folder, uint64_t number);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * checkpoint_head.h - the head of a checkpoint's file and its table of sections: bytes, no I/O
  */
-#ifndef RECOND_DAEMON_CHECKPOINT_HEAD_H
-#define RECOND_DAEMON_CHECKPOINT_HEAD_H
+#pragma once
 
 #include "proto/err.h"
 #include "proto/section.h"
@@ -47,5 +46,3 @@ void checkpoint_head_put(uint8_t *out, const char *id, const struct checkpoint_h
 MUST_CHECK int checkpoint_head_get(struct checkpoint_head *h, const uint8_t *in, size_t len,
                                    uint64_t size, const struct checkpoint_reads *reads,
                                    uint64_t number, struct err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* checkpoint_internal.h - shared by checkpoint.c and checkpoint_load.c */
-#ifndef RECOND_DAEMON_CHECKPOINT_INTERNAL_H
-#define RECOND_DAEMON_CHECKPOINT_INTERNAL_H
+#pragma once
 
 #include "daemon/disk/checkpoint.h"
 #include "proto/lock.h"
@@ -40,5 +39,3 @@ MUST_CHECK static inline int checkpoint_folder(struct checkpoint_folder *f,
 
     return checkpoint_file_folder(f, c->sessions, &reads, err);
 }
-
-#endif

@@ -4,8 +4,7 @@
  * The time of a frame is the mean over the frames that ended last. The first one is left out,
  * because networks are opened then. The caller has the lock, and passes the time.
  */
-#ifndef RECOND_DAEMON_COMEBACK_H
-#define RECOND_DAEMON_COMEBACK_H
+#pragma once
 
 #include <stdint.h>
 
@@ -25,5 +24,3 @@ void comeback_ended(struct comeback *c, uint64_t now_us);
 /* Returns the seconds, 1 ... COMEBACK_LIMIT_S, until a session that lacks so many frames and is
  * asked for has them; 1 while nothing was measured. */
 int comeback_s(const struct comeback *c, uint64_t frames);
-
-#endif

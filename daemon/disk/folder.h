@@ -2,8 +2,7 @@
  * folder.h - folders of the journals: may they be trusted with pictures of people's homes; how
  * their files are named and read
  */
-#ifndef RECOND_DAEMON_FOLDER_H
-#define RECOND_DAEMON_FOLDER_H
+#pragma once
 
 #include "proto/err.h"
 
@@ -47,5 +46,3 @@ void folder_read_boot(char boot[FOLDER_BOOT_CAP]);
 
 /* Reads all of [at, at + len) of a file. Returns 0; -1 with errno, 0 = the file is shorter. */
 int folder_read(int fd, void *data, size_t len, uint64_t at);
-
-#endif

@@ -35,8 +35,7 @@
  *          lost by then.
  * Threads: any, unless said. Steady state allocates nothing.
  */
-#ifndef RECOND_DAEMON_JOURNAL_H
-#define RECOND_DAEMON_JOURNAL_H
+#pragma once
 
 #include "proto/err.h"
 
@@ -173,5 +172,3 @@ MUST_CHECK int journal_read_next(struct journal_reader *r, enum journal_type *ty
                                  uint64_t *number, const uint8_t **body, size_t *len,
                                  struct err *err);
 void journal_read_close(struct journal_reader **r);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * journal_internal.h - shared by journal*.c: records, segments, logs, the folder
  */
-#ifndef RECOND_DAEMON_JOURNAL_INTERNAL_H
-#define RECOND_DAEMON_JOURNAL_INTERNAL_H
+#pragma once
 
 #include "daemon/disk/folder.h"
 #include "daemon/disk/journal.h"
@@ -152,5 +151,3 @@ struct journal {
     struct lock lock; /* guards the list */
     struct journal_log *logs;
 };
-
-#endif

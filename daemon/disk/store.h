@@ -16,8 +16,7 @@
  *          journal sees them are counted in the FRAME record that follows them.
  * Threads: any, but for what says otherwise. No lock is held across the calls below.
  */
-#ifndef RECOND_DAEMON_STORE_H
-#define RECOND_DAEMON_STORE_H
+#pragma once
 
 #include "daemon/config.h"
 #include "daemon/disk/folder.h"
@@ -144,5 +143,3 @@ void store_device_refused(struct session *s, const struct queue_item *item);
 void store_used(struct session *s, struct queue_item *item);
 /* A closing round changed the session's state; called by the committer. */
 void store_round(struct session *s);
-
-#endif

@@ -1,6 +1,5 @@
 /* store_internal.h - shared by store*.c */
-#ifndef RECOND_DAEMON_STORE_INTERNAL_H
-#define RECOND_DAEMON_STORE_INTERNAL_H
+#pragma once
 
 #include "daemon/disk/checkpoint.h"
 #include "daemon/disk/comeback.h"
@@ -134,5 +133,3 @@ struct recovery {
 void store_damage(struct session *s, const char *what);
 /* Thread function: replays all sessions. */
 void *store_replay_run(void *recovery);
-
-#endif

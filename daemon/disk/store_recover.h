@@ -1,6 +1,5 @@
 /* store_recover.h - after a start: sessions come back, and their journals are replayed */
-#ifndef RECOND_DAEMON_STORE_RECOVER_H
-#define RECOND_DAEMON_STORE_RECOVER_H
+#pragma once
 
 #include "daemon/disk/store.h"
 
@@ -16,5 +15,3 @@ void store_replayed(struct session *s);
 /* Ends its thread, done or not; *r stays for frames that are still under way. */
 void store_recover_stop(struct recovery *r);
 void store_recover_free(struct recovery **r);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * What a checkpoint holds is the device's state and the sections of struct store_ops. 
  */
-#ifndef RECOND_DAEMON_STORE_STATE_H
-#define RECOND_DAEMON_STORE_STATE_H
+#pragma once
 
 #include "daemon/disk/store.h"
 #include "proto/bytes.h"
@@ -39,5 +38,3 @@ MUST_CHECK int store_restore(struct session *s, struct gpu_session *device, stru
  * a session that no other thread knows yet. Returns false if the numbers contradict each other. */
 void store_put_counts(struct session *s, struct bytes_writer *w);
 bool store_get_counts(struct session *s, struct bytes_reader *r);
-
-#endif

@@ -9,8 +9,7 @@
  * A file of another size, version or boot, or one that contradicts itself, counts as empty.
  * Threads: any, but for open, arm and close.
  */
-#ifndef RECOND_DAEMON_SUSPECT_H
-#define RECOND_DAEMON_SUSPECT_H
+#pragma once
 
 #include "proto/err.h"
 
@@ -61,5 +60,3 @@ MUST_CHECK int suspect_arm(struct suspect *s, struct err *err);
 /* Ends cleanly: nothing is at work any more, unless suspect_blame() came first. Suspects that were
  * not cleared stay in the file. */
 void suspect_close(struct suspect **s);
-
-#endif

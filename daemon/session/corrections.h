@@ -6,8 +6,7 @@
  * rows that did not change.
  * Owner:   an outbox, under whose lock all but corrections_read() is called
  */
-#ifndef RECOND_DAEMON_CORRECTIONS_H
-#define RECOND_DAEMON_CORRECTIONS_H
+#pragma once
 
 #include "daemon/session/trajectory.h"
 
@@ -27,5 +26,3 @@ void corrections_add(struct corrections *c, uint32_t first, uint32_t last, uint6
 bool corrections_next(struct corrections *c, struct corrections *part);
 /* Fills the message of these rows. Returns false if none is of its source. */
 bool corrections_read(const struct corrections *part, struct control_poses *poses);
-
-#endif

@@ -4,8 +4,7 @@
  * The list runs through an array: a block is in it once, and the array grows with the cloud alone.
  * Threads: any that has the lock of the outbox to which the list belongs.
  */
-#ifndef RECOND_DAEMON_DIRTY_H
-#define RECOND_DAEMON_DIRTY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,5 +27,3 @@ bool dirty_mark(struct dirty *d, uint32_t block);
 uint32_t dirty_pop(struct dirty *d);
 /* Puts the block that was popped last back to the front, unless it was marked meanwhile. */
 void dirty_put_back(struct dirty *d, uint32_t block);
-
-#endif

@@ -5,8 +5,7 @@
  * asked for.
  * Threads: one at a time for each export.
  */
-#ifndef RECOND_DAEMON_EXPORT_H
-#define RECOND_DAEMON_EXPORT_H
+#pragma once
 
 #include "daemon/session/mirror.h"
 #include "daemon/session/places.h"
@@ -23,5 +22,3 @@ uint64_t export_bytes(const struct export *e);
 uint64_t export_tag(const struct export *e); /* api_cloud_tag() */
 /* Reads bytes [offset, offset + cap) of the file; returns how many there were, 0 at the end. */
 size_t export_read(const struct export *e, uint64_t offset, uint8_t *buf, size_t cap);
-
-#endif

@@ -5,8 +5,7 @@
  * thread that holds a frame moves it. A transition that is not in the table is reported and not
  * made (proto/checked.h).
  */
-#ifndef RECOND_DAEMON_FRAME_STATE_H
-#define RECOND_DAEMON_FRAME_STATE_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -79,5 +78,3 @@ int frame_state_after(enum frame_state from, enum frame_event event);
 
 /* Moves a frame on. Other threads may read the state meanwhile. */
 void frame_state_move(atomic_int *state, enum frame_event event);
-
-#endif

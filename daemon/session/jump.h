@@ -7,8 +7,7 @@
  * up to the acceleration's share.
  * Owner:   a session, one for each source, under whose lock all calls are made
  */
-#ifndef RECOND_DAEMON_JUMP_H
-#define RECOND_DAEMON_JUMP_H
+#pragma once
 
 #include "proto/types.h"
 
@@ -42,5 +41,3 @@ bool jump_cut(struct jump *j, float submap_m);
 #define JUMP_BYTES 88
 void jump_put(uint8_t out[JUMP_BYTES], const struct jump *j);
 bool jump_get(struct jump *j, const uint8_t in[JUMP_BYTES]);
-
-#endif

@@ -6,8 +6,7 @@
  * has the lock for half a second: threads that serve many sessions do not wait for it.
  * Threads: any; nothing of others is locked under the mutexes inside.
  */
-#ifndef RECOND_DAEMON_MIRROR_H
-#define RECOND_DAEMON_MIRROR_H
+#pragma once
 
 #include "gpu/gpu.h"
 #include "proto/cloud/cloud.h"
@@ -113,5 +112,3 @@ MUST_CHECK int mirror_load(struct mirror *m, const uint8_t *buf, size_t len, str
 
 /* The bytes that a mirror of these limits may grow to, for admission. */
 size_t mirror_bytes(const struct cloud_limits *limits);
-
-#endif

@@ -4,13 +4,10 @@
  * They are sorted by the revision at which each changed last, then by name, so that a client that
  * was cut off holds all blocks up to its last one (control_reaches(), docs/PROTOCOL.md, "Resume").
  */
-#ifndef RECOND_DAEMON_MISSING_H
-#define RECOND_DAEMON_MISSING_H
+#pragma once
 
 #include "daemon/session/mirror.h"
 
 /* Returns all blocks [*n], which the caller frees; NULL and none: no memory. Commits may come
  * meanwhile: a block that one of them changed has its old revision or its new one. */
 struct mirror_entry *missing_list(struct mirror *m, uint32_t *n);
-
-#endif

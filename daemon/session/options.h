@@ -1,8 +1,7 @@
 /*
  * options.h - a client's options of a session, completed and checked
  */
-#ifndef RECOND_DAEMON_OPTIONS_H
-#define RECOND_DAEMON_OPTIONS_H
+#pragma once
 
 #include "daemon/config.h"
 #include "daemon/models.h"
@@ -26,5 +25,3 @@ MUST_CHECK int options_resolve(struct session_options *options, const struct gpu
 
 /* Returns the world's unit vector away from the ground; +y where that is not known. */
 struct vec3 options_up(enum session_up up);
-
-#endif

@@ -11,8 +11,7 @@
  * Threads: the client's WebSocket thread calls outbox_start() and outbox_next(), any thread
  *          the others; one mutex inside. The mirror's lock is never taken under it.
  */
-#ifndef RECOND_DAEMON_OUTBOX_H
-#define RECOND_DAEMON_OUTBOX_H
+#pragma once
 
 #include "api/api.h"
 #include "daemon/session/mirror.h"
@@ -87,5 +86,3 @@ void outbox_bye(struct outbox *o, const struct control_bye *bye, enum outbox_has
  */
 enum stream_kind outbox_next(struct outbox *o, const uint8_t **msg, size_t *len,
                              struct outbox_sent *sent);
-
-#endif

@@ -10,8 +10,7 @@
  *   pace_link    the JPEG quality that a client is told: less while frames come late although none
  *                waits for the device, so that the line is what delays them
  */
-#ifndef RECOND_DAEMON_PACE_H
-#define RECOND_DAEMON_PACE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -54,5 +53,3 @@ void pace_arrived(struct pace_link *l, uint64_t t_capture_ns, uint64_t now_us, u
 /* Does a rate differ enough from the last one that a client was told? `most`, the highest rate, is
  * told after any difference. */
 bool pace_differs(double rate, double told, double most);
-
-#endif

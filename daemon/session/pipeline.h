@@ -4,8 +4,7 @@
  * A kind is one file, daemon/work/pipeline_<name>.c. Where line->has_map is 0, a session's cloud
  * and trajectory stay empty, and requests for them are refused.
  */
-#ifndef RECOND_DAEMON_PIPELINE_H
-#define RECOND_DAEMON_PIPELINE_H
+#pragma once
 
 #include "api/api.h"
 #include "gpu/gpu.h"
@@ -41,5 +40,3 @@ struct pipeline {
 #define PIPELINE_DECLARE(WORD, word) extern const struct pipeline pipeline_##word;
 SESSION_KINDS(PIPELINE_DECLARE)
 #undef PIPELINE_DECLARE
-
-#endif

@@ -5,8 +5,7 @@
  * pose.
  * Owner:   a session, under whose lock all calls are made; copies belong to their holders
  */
-#ifndef RECOND_DAEMON_PLACES_H
-#define RECOND_DAEMON_PLACES_H
+#pragma once
 
 #include "api/api.h"
 #include "proto/types.h"
@@ -42,5 +41,3 @@ struct places_due {
 void places_due_note(struct places_due *d, const struct places *p, uint32_t submap);
 /* Fills the next transform; returns false if none is due. */
 bool places_due_next(struct places_due *d, struct delta *transform);
-
-#endif

@@ -16,8 +16,7 @@
  *          inside.
  * Owner:   an item belongs to the thread that took it until queue_ready() or queue_release().
  */
-#ifndef RECOND_DAEMON_QUEUE_H
-#define RECOND_DAEMON_QUEUE_H
+#pragma once
 
 #include "daemon/session/frame_state.h"
 #include "daemon/session/jump.h"
@@ -143,5 +142,3 @@ bool queue_adopt(struct queue *q, int source, const struct frame *f, uint64_t st
 bool queue_can_decode(struct queue *q);
 bool queue_has_ready(struct queue *q);
 int queue_used(struct queue *q); /* slots that are not free */
-
-#endif

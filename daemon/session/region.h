@@ -6,8 +6,7 @@
  * unplaced ones are left out.
  * Threads: any
  */
-#ifndef RECOND_DAEMON_REGION_H
-#define RECOND_DAEMON_REGION_H
+#pragma once
 
 #include "daemon/session/mirror.h"
 #include "daemon/session/places.h"
@@ -37,5 +36,3 @@ MUST_CHECK int region_box(struct region_box *box, const struct api_region *wante
 MUST_CHECK int region_take(struct object_point **points, size_t *n, struct mirror *m,
                            const struct places *places, float step_m, const struct region_box *box,
                            struct err *err);
-
-#endif

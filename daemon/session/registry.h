@@ -4,8 +4,7 @@
  * Threads: any; one mutex inside; nothing else is locked under it. Answers hold a reference of
  *          their own.
  */
-#ifndef RECOND_DAEMON_REGISTRY_H
-#define RECOND_DAEMON_REGISTRY_H
+#pragma once
 
 #include "daemon/session/session.h"
 
@@ -35,5 +34,3 @@ struct registry_walk {
 };
 /* Returns the next session, valid until the next call; NULL at the end. Walks go to the end. */
 struct session *registry_next(struct registry_walk *w);
-
-#endif

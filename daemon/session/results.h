@@ -7,8 +7,7 @@
  * its clients hold at once: OUTBOX_WINDOWS windows for the sender, two for each viewer.
  * Threads: any; one mutex inside.
  */
-#ifndef RECOND_DAEMON_RESULTS_H
-#define RECOND_DAEMON_RESULTS_H
+#pragma once
 
 #include "proto/err.h"
 
@@ -34,5 +33,3 @@ void results_free(struct results **r);
 struct frame_result *results_take(struct results *r, size_t cap);
 struct frame_result *results_ref(struct frame_result *r);
 void results_unref(struct frame_result *r); /* takes NULL */
-
-#endif

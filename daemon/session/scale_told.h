@@ -6,8 +6,7 @@
  * without such measurements has no scale.
  * Maths:   MATH.md (V15), (P4), (P11)
  */
-#ifndef RECOND_DAEMON_SCALE_TOLD_H
-#define RECOND_DAEMON_SCALE_TOLD_H
+#pragma once
 
 #include "api/api.h"
 #include "gpu/gpu.h"
@@ -25,5 +24,3 @@ bool scale_told_of(const struct gpu_result *r, float *scale, float *sigma);
 /* Adds a used frame. */
 void scale_told_note(struct scale_told *t, const struct gpu_result *r);
 struct api_scale scale_told_say(const struct scale_told *t);
-
-#endif

@@ -24,8 +24,7 @@
  *          mirror and trajectory have locks of their own. Clients' outboxes are locked under the
  *          session's lock; edge_ops are called with no lock held.
  */
-#ifndef RECOND_DAEMON_SESSION_H
-#define RECOND_DAEMON_SESSION_H
+#pragma once
 
 #include "api/api.h"
 #include "daemon/metrics.h"
@@ -101,5 +100,3 @@ void session_get_net(struct session *s, int *w, int *h);
 void session_set_bad_pose(struct session *s, const char *what);
 /* The session takes no more frames; clients are shown `why`. */
 void session_set_fault(struct session *s, const char *why);
-
-#endif

@@ -1,6 +1,5 @@
 /* session_clients.h - clients that watch a session and clients that feed it */
-#ifndef RECOND_DAEMON_SESSION_CLIENTS_H
-#define RECOND_DAEMON_SESSION_CLIENTS_H
+#pragma once
 
 #include "daemon/session/outbox.h"
 #include "daemon/session/pace.h"
@@ -44,5 +43,3 @@ MUST_CHECK int session_start(struct session *s, struct session_client *c, const 
                              struct api_source *at, struct err *err);
 /* Counts a message that went to a client. */
 void session_sent(struct session *s, const struct outbox_sent *sent);
-
-#endif

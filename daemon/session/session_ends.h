@@ -1,6 +1,5 @@
 /* session_ends.h - closing a session, deleting it, and its expiry */
-#ifndef RECOND_DAEMON_SESSION_ENDS_H
-#define RECOND_DAEMON_SESSION_ENDS_H
+#pragma once
 
 #include "daemon/session/outbox.h"
 #include "daemon/session/session.h"
@@ -29,5 +28,3 @@ bool session_hurried(const struct session *s);
 void session_bye(struct session *s, const struct control_bye *bye, enum outbox_haste haste);
 /* Has it been without clients and frames for its retention? */
 bool session_expired(struct session *s, double now_s);
-
-#endif

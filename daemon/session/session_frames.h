@@ -1,6 +1,5 @@
 /* session_frames.h - a frame of a session from its arrival to its answer */
-#ifndef RECOND_DAEMON_SESSION_FRAMES_H
-#define RECOND_DAEMON_SESSION_FRAMES_H
+#pragma once
 
 #include "daemon/session/session_clients.h"
 
@@ -30,5 +29,3 @@ bool session_result_wanted(struct session *s);
 /* Gives a used frame's result to clients, and takes over its reference. The sender gets it with
  * session_answer(), viewers at once. */
 void session_show(struct session *s, struct frame_result *result);
-
-#endif

@@ -1,6 +1,5 @@
 /* session_info.h - figures and pictures of a session for clients and metrics */
-#ifndef RECOND_DAEMON_SESSION_INFO_H
-#define RECOND_DAEMON_SESSION_INFO_H
+#pragma once
 
 #include "daemon/session/session.h"
 
@@ -22,5 +21,3 @@ MUST_CHECK int session_keep_tokens(struct session *s, const struct api_token *to
                                    struct err *err);
 /* Returns their number. */
 int session_get_tokens(struct session *s, struct api_token tokens[SESSION_TOKENS_MAX]);
-
-#endif

@@ -1,6 +1,5 @@
 /* session_internal.h - the inside of a session, for session*.c alone */
-#ifndef RECOND_DAEMON_SESSION_INTERNAL_H
-#define RECOND_DAEMON_SESSION_INTERNAL_H
+#pragma once
 
 #include "daemon/session/tracked_objects.h"
 #include "daemon/session/jump.h"
@@ -89,5 +88,3 @@ void session_tell(const struct session *s, struct session_client *c, const struc
 void session_tell_place(struct session *s, uint32_t submap, struct session_wakes *w);
 /* Tells the client of all tracked objects. */
 void session_tell_objects(const struct session *s, struct session_client *c);
-
-#endif

@@ -1,6 +1,5 @@
 /* session_objects.h - the objects that a session tracks */
-#ifndef RECOND_DAEMON_SESSION_OBJECTS_H
-#define RECOND_DAEMON_SESSION_OBJECTS_H
+#pragma once
 
 #include "daemon/session/tracked_objects.h"
 #include "daemon/session/session.h"
@@ -21,5 +20,3 @@ void session_search_skipped(struct session *s);
 bool session_get_objects(struct session *s, struct tracked_objects *out);
 /* Sets them in a session that no other thread knows yet. */
 void session_set_objects(struct session *s, const struct tracked_objects *in);
-
-#endif

@@ -1,6 +1,5 @@
 /* session_pace.h - how fast the frames of a session may come, and the rate that clients are told */
-#ifndef RECOND_DAEMON_SESSION_PACE_H
-#define RECOND_DAEMON_SESSION_PACE_H
+#pragma once
 
 #include "daemon/session/session_clients.h"
 
@@ -12,5 +11,3 @@ bool session_in_time(struct session *s, struct session_client *c, uint64_t t_cap
 /* A frame, `counted` by session_admit() or not, does not fit the window of a lossless session: it
  * counts as never received, and its client is answered `later`. */
 void session_later(struct session *s, struct session_client *c, uint64_t seq, bool counted);
-
-#endif

@@ -1,6 +1,5 @@
 /* session_restart.h - a session is suspended, or recovered after a start */
-#ifndef RECOND_DAEMON_SESSION_RESTART_H
-#define RECOND_DAEMON_SESSION_RESTART_H
+#pragma once
 
 #include "daemon/session/session.h"
 
@@ -42,5 +41,3 @@ bool session_set_damaged(struct session *s, const char *what);
 void session_unqueue(struct session *s, uint64_t n);
 /* Its journal is replayed; frame_end_settle() is next. */
 void session_recovered(struct session *s, bool had_frames);
-
-#endif

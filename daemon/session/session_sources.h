@@ -1,6 +1,5 @@
 /* session_sources.h - sources of a session: the functions of sources.h that need its lock */
-#ifndef RECOND_DAEMON_SESSION_SOURCES_H
-#define RECOND_DAEMON_SESSION_SOURCES_H
+#pragma once
 
 #include "daemon/session/jump.h"
 #include "daemon/session/session.h"
@@ -33,5 +32,3 @@ void session_retake(struct session *s, int source, uint64_t seq);
 struct jump session_retrace(struct session *s, int source, const struct frame *f);
 /* The same from a checkpoint, into a session that no other thread knows yet. */
 void session_set_jump(struct session *s, int source, const struct jump *jump);
-
-#endif

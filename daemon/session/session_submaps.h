@@ -1,6 +1,5 @@
 /* session_submaps.h - the submaps of a session and their places */
-#ifndef RECOND_DAEMON_SESSION_SUBMAPS_H
-#define RECOND_DAEMON_SESSION_SUBMAPS_H
+#pragma once
 
 #include "daemon/session/places.h"
 #include "daemon/session/session.h"
@@ -25,5 +24,3 @@ void session_tie_places(struct session *s, const struct places *by_ties);
 void session_tell_places(struct session *s, const struct places *by_ties);
 void session_get_places(struct session *s, struct places *p);
 void session_set_places(struct session *s, const struct places *p);
-
-#endif

@@ -10,8 +10,7 @@
  * Owner:   a session, under whose lock all calls are made
  * Memory:  a source's verdicts are allocated when it appears; sources_bytes() is the most
  */
-#ifndef RECOND_DAEMON_SOURCES_H
-#define RECOND_DAEMON_SOURCES_H
+#pragma once
 
 #include "api/api.h"
 #include "daemon/session/jump.h"
@@ -118,5 +117,3 @@ size_t sources_state_bytes(void);
 MUST_CHECK int sources_save(const struct sources *s, uint8_t *buf, size_t cap, size_t *len,
                             struct err *err);
 MUST_CHECK int sources_load(struct sources *s, const uint8_t *buf, size_t len, struct err *err);
-
-#endif

@@ -8,8 +8,7 @@
  * Threads:  bytes, save and settled are called by the worker's thread between two frames of the
  *           session, load in a session that no other thread knows yet.
  */
-#ifndef RECOND_DAEMON_STATE_SECTION_H
-#define RECOND_DAEMON_STATE_SECTION_H
+#pragma once
 
 #include "proto/section.h"
 
@@ -30,5 +29,3 @@ struct state_section {
      * turn when that changes. NULL: always. */
     bool (*settled)(struct session *s);
 };
-
-#endif

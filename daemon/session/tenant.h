@@ -6,8 +6,7 @@
  * at once.
  * Threads: any; a mutex for each tenant, nothing else is locked under it.
  */
-#ifndef RECOND_DAEMON_TENANT_H
-#define RECOND_DAEMON_TENANT_H
+#pragma once
 
 #include "api/api.h"
 #include "daemon/metrics.h"
@@ -58,5 +57,3 @@ float tenant_frames_per_s(struct tenant *t); /* its quota, 0 = none */
 void tenant_add_disk(struct tenant *t, uint64_t bytes);
 /* Returns the disk space of the last sum. */
 bool tenant_disk_full(struct tenant *t);
-
-#endif

@@ -10,8 +10,7 @@
  * Order:   pictures that come in the same order give the same objects, numbers and history
  * Owner:   a session, under whose lock all calls are made
  */
-#ifndef RECOND_DAEMON_TRACKED_OBJECTS_H
-#define RECOND_DAEMON_TRACKED_OBJECTS_H
+#pragma once
 
 #include "proto/bytes.h"
 #include "proto/types.h"
@@ -75,5 +74,3 @@ void tracked_objects_put(struct bytes_writer *w, const struct tracked_objects *s
 /* Returns 0; ERR_INPUT: s is empty then. */
 MUST_CHECK int tracked_objects_get(struct tracked_objects *s, struct bytes_reader *r,
                                    struct err *err);
-
-#endif

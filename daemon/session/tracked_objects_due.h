@@ -4,8 +4,7 @@
  * An object that changes again before the client has read of it is told once, in its newest state.
  * Owner:   an outbox, under whose lock all calls are made
  */
-#ifndef RECOND_DAEMON_TRACKED_OBJECTS_DUE_H
-#define RECOND_DAEMON_TRACKED_OBJECTS_DUE_H
+#pragma once
 
 #include "daemon/session/tracked_objects.h"
 
@@ -21,5 +20,3 @@ bool tracked_objects_due_note(struct tracked_objects_due *d, const struct contro
 /* Fills the next message; returns false if none is due. */
 bool tracked_objects_due_next(struct tracked_objects_due *d, struct control_objects *message);
 void tracked_objects_due_free(struct tracked_objects_due *d);
-
-#endif

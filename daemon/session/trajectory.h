@@ -5,8 +5,7 @@
  * TRAJECTORY_MAX poses are kept, ten hours at 30 frames a second; later ones are not.
  * Threads: one appends (committer), any correct and read; one mutex inside.
  */
-#ifndef RECOND_DAEMON_TRAJECTORY_H
-#define RECOND_DAEMON_TRAJECTORY_H
+#pragma once
 
 #include "api/api.h"
 
@@ -42,5 +41,3 @@ MUST_CHECK int trajectory_save(struct trajectory *t, uint8_t *buf, size_t cap, s
                                struct err *err);
 MUST_CHECK int trajectory_load(struct trajectory *t, const uint8_t *buf, size_t len,
                                struct err *err);
-
-#endif

@@ -9,8 +9,7 @@
  *   ok              else
  * Maths:   MATH.md (V14)-(V16)
  */
-#ifndef RECOND_DAEMON_VIEWS_TOLD_H
-#define RECOND_DAEMON_VIEWS_TOLD_H
+#pragma once
 
 #include "api/api.h"
 #include "gpu/gpu.h"
@@ -34,5 +33,3 @@ struct api_views views_told_say(const struct views_told *t, bool on);
 /* Joins the verdicts of n sources: a source whose poses disagree decides, else one that is ok.
  * Keyframes add up, other figures are those of the first source of that state. */
 struct api_views views_told_all(const struct api_views *said, int n);
-
-#endif

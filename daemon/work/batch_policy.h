@@ -5,8 +5,7 @@
  * batches of a size take is learnt from those that had to be waited for.
  * docs/ARCHITECTURE.md, "Batches", says why.
  */
-#ifndef RECOND_DAEMON_BATCH_POLICY_H
-#define RECOND_DAEMON_BATCH_POLICY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -85,5 +84,3 @@ void batch_policy_done(struct batch_policy *p, int n, uint64_t enqueued_us, uint
 /* Returns the charge of n frames that took `us` together, in proportion to the pixels of their
  * networks, which take nearly all of the time. */
 void batch_policy_share(uint64_t share_us[], const uint64_t pixels[], int n, uint64_t us);
-
-#endif

@@ -12,8 +12,7 @@
  *          end
  * Threads: those of loop_closure.h
  */
-#ifndef RECOND_DAEMON_BUNDLING_H
-#define RECOND_DAEMON_BUNDLING_H
+#pragma once
 
 #include "daemon/work/session_work.h"
 #include "gpu/tie/ties.h"
@@ -26,5 +25,3 @@ MUST_CHECK int bundling_new(struct bundling **b, struct session *s, struct ties 
 void bundling_free(struct bundling **b);
 /* Returns false when it is over; the session has the result then. */
 bool bundling_step(struct bundling *b);
-
-#endif

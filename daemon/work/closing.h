@@ -10,8 +10,7 @@
  * Ends:    a session that is deleted, hurried, or whose device fails skips them.
  * Threads: closing_take() and closing_keep() as session_work.h says for jobs; the others any
  */
-#ifndef RECOND_DAEMON_CLOSING_H
-#define RECOND_DAEMON_CLOSING_H
+#pragma once
 
 #include "daemon/work/session_work.h"
 
@@ -30,5 +29,3 @@ void closing_keep(struct session *s, bool unfinished);
 /* Skips all further rounds. */
 void closing_give_up(struct session *s);
 void closing_disown(struct session_work *k);
-
-#endif

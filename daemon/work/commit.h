@@ -5,8 +5,7 @@
  * (frame_end.h), so that the thread that feeds a device never computes. A session has one job at a
  * time, so its frames stay in order although any of the threads may take them.
  */
-#ifndef RECOND_DAEMON_COMMIT_H
-#define RECOND_DAEMON_COMMIT_H
+#pragma once
 
 #include "daemon/work/session_work.h"
 
@@ -23,5 +22,3 @@ void commit_push(struct commit *c, struct job *job);
 
 /* turn_pool_alive_us() of them */
 uint64_t commit_alive_us(const struct commit *c);
-
-#endif

@@ -7,8 +7,7 @@
  * the network's input: by the JPEG engines of the session's device if it has some and the picture
  * is worth the way there, else by the thread itself.
  */
-#ifndef RECOND_DAEMON_DECODE_H
-#define RECOND_DAEMON_DECODE_H
+#pragma once
 
 #include "daemon/work/session_work.h"
 #include "proto/image/jpeg.h"
@@ -31,5 +30,3 @@ struct turn *decode_turns(struct decode *d);
 
 /* turn_pool_alive_us() of the threads */
 uint64_t decode_alive_us(const struct decode *d);
-
-#endif

@@ -7,8 +7,7 @@
  * costs nothing.
  * Threads: depth_result_room() the worker's, before the job; depth_result_show() a committer's.
  */
-#ifndef RECOND_DAEMON_DEPTH_RESULT_H
-#define RECOND_DAEMON_DEPTH_RESULT_H
+#pragma once
 
 #include "daemon/work/session_work.h"
 
@@ -22,5 +21,3 @@ bool depth_result_show(struct job *job, const struct rigid *T_wc);
 
 /* Returns the bytes of a client's message. */
 size_t depth_result_bytes(const struct session_options *o);
-
-#endif

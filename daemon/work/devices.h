@@ -9,8 +9,7 @@
  * Several words may follow each other, separated by blanks or commas; what is named twice is used
  * once.
  */
-#ifndef RECOND_DAEMON_DEVICES_H
-#define RECOND_DAEMON_DEVICES_H
+#pragma once
 
 #include "proto/err.h"
 
@@ -40,5 +39,3 @@ MUST_CHECK int devices_resolve(struct devices *d, const char *use, int n_cuda, s
 
 /* Adds a device, unless it is there. Returns 0; ERR_LIMIT. */
 MUST_CHECK int devices_add(struct devices *d, const char *name, bool needed, struct err *err);
-
-#endif

@@ -13,8 +13,7 @@
  * frame_end_told() then. `used` needs no record (store.h).
  * Threads: any that holds the frame.
  */
-#ifndef RECOND_DAEMON_FRAME_END_H
-#define RECOND_DAEMON_FRAME_END_H
+#pragma once
 
 #include "daemon/work/session_work.h"
 
@@ -40,5 +39,3 @@ void frame_end_settle(struct session *s);
 /* All frames of its journal have ended. Returns false if it is closed and not whole yet: then its
  * rounds and its bundle go on, and this is called again. */
 bool frame_end_recovered(struct session *s, bool had_frames);
-
-#endif

@@ -12,8 +12,7 @@
  * Save:    a task's owner saves its state (store_ops); no slice changes it after later_settle()
  * Threads: any. One mutex; nothing else is locked under it
  */
-#ifndef RECOND_DAEMON_LATER_H
-#define RECOND_DAEMON_LATER_H
+#pragma once
 
 #include "api/api.h"
 
@@ -46,5 +45,3 @@ void later_free(struct later_task **t);
 
 /* clock_us() of the oldest sign of life, later during a patient slice; *what: that slice's kind. */
 uint64_t later_alive_us(const struct later *l, const char **what);
-
-#endif

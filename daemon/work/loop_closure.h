@@ -11,8 +11,7 @@
  * Threads: wants, keep as session_work.h has it for jobs; state_bytes, save the worker's; others
  *          any. No lock inside
  */
-#ifndef RECOND_DAEMON_LOOP_CLOSURE_H
-#define RECOND_DAEMON_LOOP_CLOSURE_H
+#pragma once
 
 #include "daemon/work/later.h"
 #include "daemon/work/session_work.h"
@@ -45,5 +44,3 @@ void loop_closure_give_up(struct session *s);
 /* Sections of the described keyframes and their ties. A session that lacks them begins with none,
  * and places stay as they are. */
 extern const struct state_section loop_closure_state;
-
-#endif

@@ -1,6 +1,5 @@
 /* loop_closure_internal.h - a session's part of loop_closure.c, also for tests */
-#ifndef RECOND_DAEMON_LOOP_CLOSURE_INTERNAL_H
-#define RECOND_DAEMON_LOOP_CLOSURE_INTERNAL_H
+#pragma once
 
 #include "daemon/work/bundling.h"
 #include "daemon/work/loop_closure.h"
@@ -48,5 +47,3 @@ struct loop_closure {
     struct api_submap list[API_SUBMAPS_MAX];
     struct bundling *bundling; /* NULL: none is under way */
 };
-
-#endif

@@ -13,8 +13,7 @@
  * Threads: wants, keep as session_work.h has it for jobs; holds, save the worker's; others any.
  *          No lock inside
  */
-#ifndef RECOND_DAEMON_OBJECT_SEARCH_H
-#define RECOND_DAEMON_OBJECT_SEARCH_H
+#pragma once
 
 #include "daemon/objects.h"
 #include "daemon/work/later.h"
@@ -51,5 +50,3 @@ void object_search_keep(struct job *job, uint64_t revision);
 bool object_search_holds(struct session *s);
 /* Section of tracked objects. A session that lacks it begins without any. */
 extern const struct state_section object_search_state;
-
-#endif

@@ -9,8 +9,7 @@
  *          pixels in them is.
  * Threads: a struct parts belongs to one decoder.
  */
-#ifndef RECOND_DAEMON_PARTS_H
-#define RECOND_DAEMON_PARTS_H
+#pragma once
 
 #include "api/session_options.h"
 #include "daemon/session/queue.h"
@@ -33,5 +32,3 @@ size_t parts_bytes(const struct session_options *o, int net_w, int net_h);
  */
 MUST_CHECK int parts_decode(struct parts *p, struct queue_item *item, uint8_t *room,
                             const struct session_options *o, int net_w, int net_h, struct err *err);
-
-#endif

@@ -11,8 +11,7 @@
  *   the rest                       the worker's thread; while a job is with a committer, that one;
  *                                  while device state is made, the thread that makes it
  */
-#ifndef RECOND_DAEMON_SESSION_WORK_H
-#define RECOND_DAEMON_SESSION_WORK_H
+#pragma once
 
 #include "daemon/disk/store_state.h"
 #include "daemon/session/jump.h"
@@ -143,5 +142,3 @@ void session_work_let_go(void *session);
 /* Return the session of an entry in decode_turns, in device_turns. */
 struct session *session_work_of_decoder(struct turn_entry *e);
 struct session *session_work_of_device(struct turn_entry *e);
-
-#endif

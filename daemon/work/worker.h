@@ -10,8 +10,7 @@
  * but for pictures, their memory and decoding: requests come through session_work_kick_device() and
  * session_work_retire().
  */
-#ifndef RECOND_DAEMON_WORKER_H
-#define RECOND_DAEMON_WORKER_H
+#pragma once
 
 #include "daemon/models.h"
 #include "daemon/work/session_work.h"
@@ -83,4 +82,3 @@ uint64_t worker_alive_us(const struct worker *w);
 bool worker_lost(const struct worker *w);
 /* Fills figures of its device, at most a second old, but for sessions and queued_frames. */
 void worker_get_device(struct worker *w, struct api_device *device);
-#endif

@@ -1,6 +1,5 @@
 /* worker_batch.h - batches: from sessions that have their turn to results for the committers */
-#ifndef RECOND_DAEMON_WORKER_BATCH_H
-#define RECOND_DAEMON_WORKER_BATCH_H
+#pragma once
 
 #include "daemon/work/worker_state.h"
 
@@ -15,5 +14,3 @@ uint64_t worker_batch_due_us(const struct worker *w);
 uint64_t worker_batch_nap_us(const struct worker *w);
 /* Functions of struct session_work_ops. */
 void worker_batch_turn_over(struct session *s);
-
-#endif

@@ -1,6 +1,5 @@
 /* worker_make.h - the thread beside the worker's that makes sessions' device state */
-#ifndef RECOND_DAEMON_WORKER_MAKE_H
-#define RECOND_DAEMON_WORKER_MAKE_H
+#pragma once
 
 #include "daemon/work/worker_state.h"
 
@@ -14,5 +13,3 @@ void worker_make_close_models(struct worker *w);
 void worker_make_session(struct worker *w, struct session_work *k);
 /* Frees its device state, then lets go of its reference. Worker's thread, no turn. */
 void worker_make_leave(struct worker *w, struct session_work *k);
-
-#endif

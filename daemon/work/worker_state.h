@@ -1,6 +1,5 @@
 /* worker_state.h - what the two threads of a device share (worker.h) */
-#ifndef RECOND_DAEMON_WORKER_STATE_H
-#define RECOND_DAEMON_WORKER_STATE_H
+#pragma once
 
 #include "daemon/config.h"
 #include "daemon/session/pipeline.h"
@@ -75,5 +74,3 @@ struct worker {
 /* Called by the thread that finds the device context lost. Frames in a journal are used after the
  * restart, and until then their clients are told nothing. */
 void worker_lose(struct worker *w);
-
-#endif

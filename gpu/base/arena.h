@@ -3,8 +3,7 @@
  *
  * With base NULL it only adds up: the same calls first measure, then lay out.
  */
-#ifndef RECOND_GPU_ARENA_H
-#define RECOND_GPU_ARENA_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -22,5 +21,3 @@ static inline void *arena_take(struct arena *a, size_t n, size_t size)
     a->used += (n * size + a->align - 1) / a->align * a->align;
     return a->base ? a->base + at : NULL;
 }
-
-#endif

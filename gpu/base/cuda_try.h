@@ -7,8 +7,7 @@
  * Needs in scope: `int rc`, `struct err *err`, a label `out`. Lack of memory is ERR_MEMORY; any
  * other failure counts as a lost context, because after most of them it is (ERR_DEVICE).
  */
-#ifndef RECOND_GPU_CUDA_TRY_H
-#define RECOND_GPU_CUDA_TRY_H
+#pragma once
 
 #include "proto/err.h"
 
@@ -33,5 +32,3 @@ static inline cudaError_t cuda_try_launch(void)
         if (rc)                                  \
             goto out;                            \
     } while (0)
-
-#endif

@@ -6,8 +6,7 @@
  *          on the streams `copy` and `compute`. It also reads the recorded lines of its sessions,
  *          which do not change while a session uses them.
  */
-#ifndef RECOND_GPU_DEVICE_CUDA_H
-#define RECOND_GPU_DEVICE_CUDA_H
+#pragma once
 
 #include "gpu/base/memory_cuda.h"
 #include "gpu/base/ops.h"
@@ -60,5 +59,4 @@ static inline struct gpu_cuda *gpu_cuda_of(const struct gpu *g)
 
 #ifdef __cplusplus
 }
-#endif
 #endif

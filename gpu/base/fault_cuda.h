@@ -6,8 +6,7 @@
  * sticky, it comes to light in gpu_wait(), and only another process gets the device back. This
  * opens no door: with access to the environment of a process one can end it anyway.
  */
-#ifndef RECOND_GPU_FAULT_CUDA_H
-#define RECOND_GPU_FAULT_CUDA_H
+#pragma once
 
 #include "proto/err.h"
 
@@ -24,5 +23,4 @@ MUST_CHECK int fault_cuda_strike(cudaStream_t stream, struct err *err);
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -5,8 +5,7 @@
  * A graph copies the batch's arguments to the device and runs every pass. Recording is done on the
  * stream `setup`: batches on the others are not caught by it.
  */
-#ifndef RECOND_GPU_GRAPH_CUDA_H
-#define RECOND_GPU_GRAPH_CUDA_H
+#pragma once
 
 #include "gpu/base/device_cuda.h"
 #include "gpu/base/line_cuda.h"
@@ -54,5 +53,4 @@ MUST_CHECK int graph_cuda_launch(struct graph_cuda *graph, int batch, int n, str
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -12,8 +12,7 @@
  * other is decoded.
  * Threads: any
  */
-#ifndef RECOND_GPU_JPEG_CUDA_H
-#define RECOND_GPU_JPEG_CUDA_H
+#pragma once
 
 #include "gpu/gpu.h"
 #include "gpu/base/jpeg_point.h"
@@ -47,5 +46,4 @@ MUST_CHECK int jpeg_cuda_rgb(uint8_t *out, const struct jpeg_planes *picture, in
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -4,8 +4,7 @@
  *
  * Maths:   MATH.md (I0)
  */
-#ifndef RECOND_GPU_JPEG_POINT_H
-#define RECOND_GPU_JPEG_POINT_H
+#pragma once
 
 #include "gpu/base/point.h"
 
@@ -114,5 +113,3 @@ GPU_HD static inline void jpeg_pixel(uint8_t rgb[3], const struct jpeg_planes *p
 
     jpeg_rgb(rgb, luma, jpeg_colour(p, 1, n, x, y), jpeg_colour(p, 2, n, x, y));
 }
-
-#endif

@@ -6,8 +6,7 @@
  * CUDA graph for each batch size (graph_cuda.h). What differs from one batch to another is in an
  * array of arguments that the graph copies to the device first.
  */
-#ifndef RECOND_GPU_LINE_CUDA_H
-#define RECOND_GPU_LINE_CUDA_H
+#pragma once
 
 #include "gpu/base/ops.h"
 
@@ -64,5 +63,4 @@ const struct line_cuda *line_cuda_of(const struct gpu_line *line);
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -7,8 +7,7 @@
  * device is opened with a reserve, sessions are cut out of it, and what they leave is cut again.
  * Threads: any
  */
-#ifndef RECOND_GPU_MEMORY_CUDA_H
-#define RECOND_GPU_MEMORY_CUDA_H
+#pragma once
 
 #include "proto/err.h"
 
@@ -43,5 +42,4 @@ void memory_cuda_trim(struct memory_cuda *m);
 
 #ifdef __cplusplus
 }
-#endif
 #endif

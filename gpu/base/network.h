@@ -5,8 +5,7 @@
  * Owner:   the thread that makes sessions (gpu.h). The thread that runs items reads the networks of
  *          its sessions.
  */
-#ifndef RECOND_GPU_NETWORK_H
-#define RECOND_GPU_NETWORK_H
+#pragma once
 
 #include "gpu/base/ops.h"
 #include "gpu/base/shared.h"
@@ -42,5 +41,4 @@ void network_put(struct network *n);
 
 #ifdef __cplusplus
 }
-#endif
 #endif

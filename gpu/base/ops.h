@@ -4,8 +4,7 @@
  * gpu.c checks arguments, then calls through the table. A back end derives its own structures from
  * struct gpu, struct gpu_model and struct gpu_session by putting them first.
  */
-#ifndef RECOND_GPU_OPS_H
-#define RECOND_GPU_OPS_H
+#pragma once
 
 #include "gpu/gpu.h"
 
@@ -112,5 +111,4 @@ int backend_cuda_count(void);
 
 #ifdef __cplusplus
 }
-#endif
 #endif

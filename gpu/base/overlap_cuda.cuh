@@ -5,8 +5,7 @@
  * that came early itself: a block that left without it would not have waited for the kernel before,
  * and the kernel behind waits for this one alone.
  */
-#ifndef RECOND_GPU_BASE_OVERLAP_CUDA_CUH
-#define RECOND_GPU_BASE_OVERLAP_CUDA_CUH
+#pragma once
 
 #include <cuda_runtime.h>
 
@@ -74,5 +73,3 @@ static inline cudaError_t overlap_launch(void (*kernel)(Params...), dim3 grid, u
     config.numAttrs = may ? 1 : 0;
     return cudaLaunchKernelEx(&config, kernel, args...);
 }
-
-#endif

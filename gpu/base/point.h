@@ -12,8 +12,7 @@
  *          does not depend on the order in which it is taken, so loops and atomicMin agree.
  * Maths:   MATH.md (1), (2), (A2)
  */
-#ifndef RECOND_GPU_POINT_H
-#define RECOND_GPU_POINT_H
+#pragma once
 
 #include "proto/types.h"
 
@@ -142,5 +141,3 @@ GPU_HD static inline uint64_t point_first_id(uint64_t next_id, uint32_t n)
         return ((next_id >> 32) + 1) << 32 | 1;
     return next_id;
 }
-
-#endif

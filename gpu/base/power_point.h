@@ -5,8 +5,7 @@
  * enough for a session: a point falls into another cube, and all that follows is different.
  * Maths:   MATH.md (V2)
  */
-#ifndef RECOND_GPU_POWER_POINT_H
-#define RECOND_GPU_POWER_POINT_H
+#pragma once
 
 #include "proto/types.h"
 
@@ -51,5 +50,3 @@ GPU_HD static inline float power_exp(float x)
 {
     return power_exp2((x > -69.0f ? x : -69.0f) * 1.4426950409f);
 }
-
-#endif

@@ -7,8 +7,7 @@
  * so that odd keys cannot pile up.
  * Owner:   the thread that makes sessions (gpu.h)
  */
-#ifndef RECOND_GPU_SHARED_H
-#define RECOND_GPU_SHARED_H
+#pragma once
 
 #include "proto/err.h"
 
@@ -45,5 +44,4 @@ void shared_free(struct shared_list *list, int (*of)(const struct shared *s, con
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -10,8 +10,7 @@
  *          where a free run is large enough.
  * Cost:    a walk through the pieces: microseconds for thousands
  */
-#ifndef RECOND_GPU_SLAB_H
-#define RECOND_GPU_SLAB_H
+#pragma once
 
 #include "proto/err.h"
 
@@ -58,5 +57,4 @@ void slab_get_bytes(struct slab *s, size_t *held, size_t *used);
 
 #ifdef __cplusplus
 }
-#endif
 #endif

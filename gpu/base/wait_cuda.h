@@ -9,8 +9,7 @@
  *
  * Owner:   the thread that runs items; no other uses it while it is opened or closed
  */
-#ifndef RECOND_GPU_WAIT_CUDA_H
-#define RECOND_GPU_WAIT_CUDA_H
+#pragma once
 
 #include "proto/err.h"
 
@@ -36,5 +35,4 @@ MUST_CHECK int wait_cuda_lost(const struct wait_cuda *w, struct err *err);
 
 #ifdef __cplusplus
 }
-#endif
 #endif

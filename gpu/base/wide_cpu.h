@@ -5,8 +5,7 @@
  * where wide_cpu_has() says so alone. AVX2 fuses no multiplication with an addition: its bits are
  * those of the same code without the mark.
  */
-#ifndef RECOND_GPU_WIDE_CPU_H
-#define RECOND_GPU_WIDE_CPU_H
+#pragma once
 
 #if defined(__x86_64__)
 
@@ -25,7 +24,5 @@ static inline int wide_cpu_has(void)
 {
     return 0;
 }
-
-#endif
 
 #endif

@@ -5,8 +5,7 @@
  * Order:   counts are sums: they do not depend on which thread comes first. The bins are cleared by
  *          the thread that reads them (keyframe_cuda.cuh).
  */
-#ifndef RECOND_GPU_ASSOCIATE_DEPTH_CUDA_CUH
-#define RECOND_GPU_ASSOCIATE_DEPTH_CUDA_CUH
+#pragma once
 
 #include "gpu/mono/session_cuda.h"
 
@@ -43,5 +42,3 @@ static __device__ inline void associate_usable(const struct frame_cuda *f, uint3
         if (bins[i])
             atomicAdd(&s->bins[i], bins[i]);
 }
-
-#endif

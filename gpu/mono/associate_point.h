@@ -4,8 +4,7 @@
  *
  * Maths:   MATH.md (E1), (1), (2), (A1), (A3)
  */
-#ifndef RECOND_GPU_ASSOCIATE_POINT_H
-#define RECOND_GPU_ASSOCIATE_POINT_H
+#pragma once
 
 #include "gpu/gpu.h"
 #include "gpu/base/point.h"
@@ -79,5 +78,3 @@ GPU_HD static inline int associate_through(const struct camera *c, const float *
         return 0;
     return usable[pixel] > 0.0f && *z < usable[pixel] * (1.0f - carve_rel);
 }
-
-#endif

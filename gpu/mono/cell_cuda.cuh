@@ -7,8 +7,7 @@
  *          living point. The table is cleared by the last pass of a frame and filled by the first
  *          one of the next, when no other thread looks into it.
  */
-#ifndef RECOND_GPU_CELL_CUDA_CUH
-#define RECOND_GPU_CELL_CUDA_CUH
+#pragma once
 
 #include "gpu/mono/scan_cuda.cuh"
 
@@ -124,5 +123,3 @@ static __device__ inline void cell_clear(struct session_dev *s, uint32_t thread,
     for (uint32_t i = thread; i <= s->table_mask; i += n)
         scan_store(&s->table[i], empty);
 }
-
-#endif

@@ -8,8 +8,7 @@
  * point has gone is stale by its tag and stays until the table is made anew from the living points.
  * Maths:   MATH.md (Q1)-(Q5), (V22), (V26), (V27)
  */
-#ifndef RECOND_GPU_CELL_POINT_H
-#define RECOND_GPU_CELL_POINT_H
+#pragma once
 
 #include "gpu/mono/associate_point.h"
 #include "gpu/mono/view_point.h"
@@ -196,5 +195,3 @@ GPU_HD static inline int cell_unwanted(const struct point_place *place,
            (here && view->settles && cell_unsettled(stat, frame)) ||
            (here && cell_past(c, usable, view->trust, point_position(place), before, p));
 }
-
-#endif

@@ -5,8 +5,7 @@
  * Where a pixel's changes go is known from the counts of update_cuda(): the point that
  * it updated, then, behind all of those, the point that it carved.
  */
-#ifndef RECOND_GPU_CHANGE_CUDA_CUH
-#define RECOND_GPU_CHANGE_CUDA_CUH
+#pragma once
 
 #include "gpu/mono/scan_cuda.cuh"
 
@@ -60,5 +59,3 @@ static __device__ inline void change_tell(const struct session_dev *s, struct gp
                     through, GPU_CHANGE_REMOVE);
     }
 }
-
-#endif

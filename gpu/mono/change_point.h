@@ -3,8 +3,7 @@
  *
  * Maths:   MATH.md (C1)
  */
-#ifndef RECOND_GPU_CHANGE_POINT_H
-#define RECOND_GPU_CHANGE_POINT_H
+#pragma once
 
 #include "gpu/gpu.h"
 #include "gpu/base/point.h"
@@ -114,5 +113,3 @@ GPU_HD static inline struct gpu_change change_make(uint64_t id, uint32_t slot,
     c.normal = normal->code;
     return c;
 }
-
-#endif

@@ -6,8 +6,7 @@
  * plus the number of the frame's that the keyframe has: 0...96.
  * Maths:   MATH.md (K1)
  */
-#ifndef RECOND_GPU_COVISIBLE_POINT_H
-#define RECOND_GPU_COVISIBLE_POINT_H
+#pragma once
 
 #include "gpu/base/point.h"
 
@@ -59,5 +58,3 @@ GPU_HD static inline int covisible_before(int overlap, uint32_t frame, int than_
 {
     return overlap > than_overlap || (overlap == than_overlap && frame > than_frame);
 }
-
-#endif

@@ -4,8 +4,7 @@
  * Out:     metres along z; 0 = no depth: not finite, not positive, or outside the model's range
  * Maths:   MATH.md (D1)-(D4)
  */
-#ifndef RECOND_GPU_DEPTH_POINT_H
-#define RECOND_GPU_DEPTH_POINT_H
+#pragma once
 
 #include "gpu/gpu.h"
 #include "gpu/base/point.h"
@@ -54,5 +53,3 @@ GPU_HD static inline float depth_metres(const struct depth_scale *s, float raw)
     d *= s->focal;
     return d >= s->min_m && d <= s->max_m ? d : 0.0f;
 }
-
-#endif

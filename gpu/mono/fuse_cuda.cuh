@@ -6,8 +6,7 @@
  *          is theirs. Inserted points go to slots that were free before the frame, so none of them
  *          is in the list, voted against or updated.
  */
-#ifndef RECOND_GPU_FUSE_CUDA_CUH
-#define RECOND_GPU_FUSE_CUDA_CUH
+#pragma once
 
 #include "gpu/mono/scan_cuda.cuh"
 
@@ -138,5 +137,3 @@ static __device__ inline void fuse_enter_cells(struct session_dev *s, const stru
             s->maps[(size_t)s->covisible[k].place * s->n_pixels + cell] = entry;
     }
 }
-
-#endif

@@ -3,8 +3,7 @@
  *
  * Maths:   MATH.md (3)-(5), (F1)-(F3), (Q3), (V22) <- Fathy et al. 2021, eq. 3-5
  */
-#ifndef RECOND_GPU_FUSE_POINT_H
-#define RECOND_GPU_FUSE_POINT_H
+#pragma once
 
 #include "gpu/gpu.h"
 #include "gpu/base/point.h"
@@ -116,5 +115,3 @@ GPU_HD static inline void fuse_create(struct point_place *place, struct point_st
     stat->state = POINT_UNSTABLE;
     stat->provisional = 0;
 }
-
-#endif

@@ -8,8 +8,7 @@
  * places of the picture instead, each between its four pixels in 256ths: integers again.
  * Maths:   MATH.md (I1), (I3), (I4), (L7)
  */
-#ifndef RECOND_GPU_IMAGE_POINT_H
-#define RECOND_GPU_IMAGE_POINT_H
+#pragma once
 
 #include "gpu/base/point.h"
 #include "proto/geom/lens.h"
@@ -104,5 +103,3 @@ GPU_HD static inline uint32_t image_turned(int x, int y, int w, int h, int turn)
     int v = turn == 1 ? x : turn == 2 ? h - 1 - y : turn == 3 ? w - 1 - x : y;
     return (uint32_t)v * (uint32_t)(turn & 1 ? h : w) + (uint32_t)u;
 }
-
-#endif

@@ -6,8 +6,7 @@
  * Threads share the histogram's bins, the co-visible keyframes, the rows and columns of the table
  * of overlaps. The thread that has read a bin clears it for the next frame.
  */
-#ifndef RECOND_GPU_KEYFRAME_CUDA_CUH
-#define RECOND_GPU_KEYFRAME_CUDA_CUH
+#pragma once
 
 #include "gpu/mono/scan_cuda.cuh"
 
@@ -168,5 +167,3 @@ static __device__ inline void keyframe_fill_map(struct session_dev *s, uint32_t 
     }
     s->maps[(size_t)s->place_new * s->n_pixels + pixel] = cell;
 }
-
-#endif

@@ -3,8 +3,7 @@
  *
  * Maths:   MATH.md (K2)
  */
-#ifndef RECOND_GPU_KEYFRAME_POINT_H
-#define RECOND_GPU_KEYFRAME_POINT_H
+#pragma once
 
 #include "gpu/gpu.h"
 #include "gpu/base/point.h"
@@ -35,5 +34,3 @@ GPU_HD static inline int keyframe_much_new(uint32_t n_valid, uint32_t n_associat
 {
     return (float)(n_valid - n_associated) > kf_new_share * (float)n_valid;
 }
-
-#endif

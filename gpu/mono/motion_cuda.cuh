@@ -5,8 +5,7 @@
  * Order:   the picture that image_cuda() has remembered by now is the next frame's previous one, so
  *          has_previous is still that of this frame until it is set here.
  */
-#ifndef RECOND_GPU_MOTION_CUDA_CUH
-#define RECOND_GPU_MOTION_CUDA_CUH
+#pragma once
 
 #include "gpu/mono/session_cuda.h"
 
@@ -45,5 +44,3 @@ static __device__ inline struct camera motion_camera(const struct frame_cuda *f,
     s->camera = c;
     return c;
 }
-
-#endif

@@ -6,8 +6,7 @@
  *          of SE(3)).
  * Maths:   MATH.md (M1)-(M4). In double: this runs once a frame, and errors add up over a session.
  */
-#ifndef RECOND_GPU_MOTION_POINT_H
-#define RECOND_GPU_MOTION_POINT_H
+#pragma once
 
 #include "gpu/base/point.h"
 #include "gpu/gpu.h"
@@ -122,5 +121,3 @@ GPU_HD static inline uint32_t motion_begins(const struct gpu_tracks *told)
 {
     return told->state == GPU_TRACKS_BEGUN || told->state == GPU_TRACKS_LOST;
 }
-
-#endif

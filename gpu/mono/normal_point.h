@@ -5,8 +5,7 @@
  * where no frame saw one.
  * Maths:   MATH.md (N1)-(N3)
  */
-#ifndef RECOND_GPU_NORMAL_POINT_H
-#define RECOND_GPU_NORMAL_POINT_H
+#pragma once
 
 #include "gpu/base/point.h"
 #include "proto/geom/octa.h"
@@ -89,5 +88,3 @@ GPU_HD static inline uint16_t normal_code(const struct point_normal *n)
 {
     return octa_encode(vec3_make((float)n->n[0], (float)n->n[1], (float)n->n[2]), NORMAL_STEP);
 }
-
-#endif

@@ -6,8 +6,7 @@
  * The list has a length that only the device knows; SCAN_CHUNKS blocks share it, a contiguous part
  * each. What a frame appends to it always stays, so only what was in it before is looked at.
  */
-#ifndef RECOND_GPU_REMOVE_CUDA_CUH
-#define RECOND_GPU_REMOVE_CUDA_CUH
+#pragma once
 
 #include "gpu/mono/scan_cuda.cuh"
 
@@ -70,5 +69,3 @@ static __device__ inline void remove_count(struct session_dev *s, uint32_t chunk
     if (threadIdx.x == 0)
         s->chunk_counts[chunk] = (uint64_t)n_expired << 32 | n_kept;
 }
-
-#endif

@@ -3,8 +3,7 @@
  *
  * Maths:   MATH.md (R1), (R2), (Q3), (Q4), (V22), (V27) <- m3dmr-cuda 2022, Algorithm 5
  */
-#ifndef RECOND_GPU_REMOVE_POINT_H
-#define RECOND_GPU_REMOVE_POINT_H
+#pragma once
 
 #include "gpu/gpu.h"
 #include "gpu/base/point.h"
@@ -46,5 +45,3 @@ GPU_HD static inline void remove_free(struct point_place *place, struct point_st
     place->tag = 0;
     stat->state = POINT_FREE;
 }
-
-#endif

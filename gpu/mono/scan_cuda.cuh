@@ -15,8 +15,7 @@
  *          block: a block that left without it would not have waited for the kernel before, and the
  *          kernel behind waits for this one alone.
  */
-#ifndef RECOND_GPU_SCAN_CUDA_CUH
-#define RECOND_GPU_SCAN_CUDA_CUH
+#pragma once
 
 #include "gpu/base/cuda_try.h"
 #include "gpu/base/overlap_cuda.cuh"
@@ -239,5 +238,3 @@ static __device__ inline unsigned long long *scan_claim(uint64_t *claims, size_t
 {
     return (unsigned long long *)claims + i;
 }
-
-#endif

@@ -7,8 +7,7 @@
  *          sensor pixels matters.
  * Maths:   MATH.md (S1)-(S5)
  */
-#ifndef RECOND_GPU_SENSOR_POINT_H
-#define RECOND_GPU_SENSOR_POINT_H
+#pragma once
 
 #include "gpu/gpu.h"
 #include "gpu/base/point.h"
@@ -147,5 +146,3 @@ GPU_HD static inline float sensor_ratio(const uint32_t *bins)
         bin++;
     return power_exp2(((float)bin + 0.5f - 0.5f * (float)SENSOR_BINS) / (float)SENSOR_BINS_OCTAVE);
 }
-
-#endif

@@ -7,8 +7,7 @@
  *          session_cpu_put_depth() before gpu_submit(). `visit` shuffles the order in which pixels
  *          claim; no result may depend on it.
  */
-#ifndef RECOND_GPU_SESSION_CPU_H
-#define RECOND_GPU_SESSION_CPU_H
+#pragma once
 
 #include "gpu/mono/covisible_point.h"
 #include "gpu/base/network.h"
@@ -160,5 +159,3 @@ MUST_CHECK int selftest_run(struct gpu *g, struct gpu *cpu, struct err *err);
 /* line_mono.c: what every line of pictures begins and ends with, and its check of a picture. */
 stage_cpu_fn line_mono_upload, line_mono_download;
 MUST_CHECK int line_mono_check_picture(const struct gpu_item *item, struct err *err);
-
-#endif

@@ -24,8 +24,7 @@
  *          fusion .cu files are compiled with --fmad=false, so that the twins round alike: what
  *          differs is exp, sin and cos.
  */
-#ifndef RECOND_GPU_SESSION_CUDA_H
-#define RECOND_GPU_SESSION_CUDA_H
+#pragma once
 
 #include "gpu/mono/cell_point.h"
 #include "gpu/mono/covisible_point.h"
@@ -349,5 +348,4 @@ void line_mono_cuda_take(struct gpu_item *item);
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -26,8 +26,7 @@
  *          write out of bounds: the lists are permutations of the slots that they are about, each
  *          slot of a map lives, all numbers are finite.
  */
-#ifndef RECOND_GPU_STATE_H
-#define RECOND_GPU_STATE_H
+#pragma once
 
 #include "gpu/base/point.h"
 #include "gpu/gpu.h"
@@ -126,5 +125,4 @@ void state_unpack_cells(struct map_cell *cells, const uint8_t *from, size_t n, c
 
 #ifdef __cplusplus
 }
-#endif
 #endif

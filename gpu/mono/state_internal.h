@@ -1,8 +1,7 @@
 /*
  * state_internal.h - what state*.c share: the sections of a state
  */
-#ifndef RECOND_GPU_STATE_INTERNAL_H
-#define RECOND_GPU_STATE_INTERNAL_H
+#pragma once
 
 #include "gpu/mono/state.h"
 #include "proto/bytes.h"
@@ -50,5 +49,3 @@ static inline uint32_t state_tag(const uint8_t *place, uint32_t slot)
 }
 
 int state_finite(const uint8_t *from, size_t n); /* n floats */
-
-#endif

@@ -4,8 +4,7 @@
  *
  * Maths:   MATH.md (V13), (V22), (V27)
  */
-#ifndef RECOND_GPU_VIEW_POINT_H
-#define RECOND_GPU_VIEW_POINT_H
+#pragma once
 
 #include "gpu/base/point.h"
 #include "gpu/views/field_point.h"
@@ -70,5 +69,3 @@ GPU_HD static inline struct view view_of_views(const struct views *v, const uint
     view.rgb = final >= 0 ? v->rgb + 3 * (size_t) final * v->n_pixels : rgb_now;
     return view;
 }
-
-#endif

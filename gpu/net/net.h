@@ -10,8 +10,7 @@
  * data is refused, an unknown op, type or shape is an error that names node and op.
  * Ops:     docs/MODELS.md lists them with the attributes that are understood.
  */
-#ifndef RECOND_GPU_NET_H
-#define RECOND_GPU_NET_H
+#pragma once
 
 #include "proto/err.h"
 
@@ -67,5 +66,3 @@ void net_dnnl_free(struct net_dnnl **p);
  * nothing itself; oneDNN makes a few short-lived blocks. The same input gives the same bits. */
 MUST_CHECK int net_dnnl_run(struct net_dnnl *p, const float *in, float *out, struct err *err);
 size_t net_dnnl_bytes(const struct net_dnnl *p); /* weights copies + activations */
-
-#endif

@@ -10,8 +10,7 @@
  * Error:   within 5e-3 of the float32 executor, relative to the largest value of the output, for
  *          the shipped networks; tests/twin/gpu_net.c allows 1e-2 for others.
  */
-#ifndef RECOND_GPU_NET_CUDA_H
-#define RECOND_GPU_NET_CUDA_H
+#pragma once
 
 #include "gpu/net/net.h"
 
@@ -57,5 +56,4 @@ double net_cuda_flops(const struct net_cuda *p); /* of one picture */
 
 #ifdef __cplusplus
 }
-#endif
 #endif

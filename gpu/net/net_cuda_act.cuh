@@ -2,8 +2,7 @@
  * net_cuda_act.cuh - the activations of enum net_act_kind, for the kernels of net_cuda_conv.cu and
  * net_cuda_move.cu
  */
-#ifndef RECOND_GPU_NET_CUDA_ACT_CUH
-#define RECOND_GPU_NET_CUDA_ACT_CUH
+#pragma once
 
 #include "gpu/net/net_graph.h"
 
@@ -48,5 +47,3 @@ static __device__ __forceinline__ float net_cuda_act(const net_act &act, float x
         return x < 0.0f ? act.a * x : x;
     return net_cuda_act_rare(act.kind, act.a, act.b, x);
 }
-
-#endif

@@ -13,8 +13,7 @@
  *          few tiles would leave the device idle the parts go to different blocks, and the last to
  *          finish adds them up.
  */
-#ifndef RECOND_GPU_NET_CUDA_CONV_H
-#define RECOND_GPU_NET_CUDA_CONV_H
+#pragma once
 
 #include "gpu/net/net_graph.h"
 
@@ -88,5 +87,4 @@ MUST_CHECK int net_cuda_conv_run(const struct net_cuda_conv_plan *p,
 
 #ifdef __cplusplus
 }
-#endif
 #endif

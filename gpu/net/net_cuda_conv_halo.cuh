@@ -11,8 +11,7 @@
  * Needs:   stride and dilation 1, an even number of chunks from each source (a step of 16 lies
  *          within one tap of one source)
  */
-#ifndef RECOND_GPU_NET_CUDA_CONV_HALO_CUH
-#define RECOND_GPU_NET_CUDA_CONV_HALO_CUH
+#pragma once
 
 #include "gpu/net/net_cuda_conv_tile.cuh"
 
@@ -201,5 +200,3 @@ static __global__ void __launch_bounds__(S::THREADS) halo_kernel(const conv_laun
         return ty < p.oh && tx < p.ow ? (t.img * p.oh + ty) * p.ow + tx : -1;
     });
 }
-
-#endif

@@ -11,8 +11,7 @@
  * Order:   every shape runs the same k16 steps of a part in ascending order into one accumulator
  *          and adds the parts in ascending order to zero: the bits do not depend on the shape.
  */
-#ifndef RECOND_GPU_NET_CUDA_CONV_TILE_CUH
-#define RECOND_GPU_NET_CUDA_CONV_TILE_CUH
+#pragma once
 
 #include "gpu/net/net_cuda_act.cuh"
 #include "gpu/net/net_graph.h"
@@ -431,5 +430,3 @@ static __global__ void __launch_bounds__(S::THREADS) conv_kernel(const conv_laun
         return m < p.m ? m : -1;
     });
 }
-
-#endif

@@ -5,8 +5,7 @@
  * float32, from the first term to the last in one thread, so their order does not depend on the
  * batch.
  */
-#ifndef RECOND_GPU_NET_CUDA_MOVE_H
-#define RECOND_GPU_NET_CUDA_MOVE_H
+#pragma once
 
 #include "gpu/base/half_cuda.h"
 #include "gpu/net/net_graph.h"
@@ -54,5 +53,4 @@ MUST_CHECK int net_cuda_move_run(const struct net_cuda_move *m, int n, cudaStrea
 
 #ifdef __cplusplus
 }
-#endif
 #endif

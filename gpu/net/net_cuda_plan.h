@@ -11,8 +11,7 @@
  *          [picture][d0][h][w][pitch] halves; pitch = c rounded up to 8 and channels from c on are
  *          zero. The input alone has pitch 4 where it has up to 4 channels.
  */
-#ifndef RECOND_GPU_NET_CUDA_PLAN_H
-#define RECOND_GPU_NET_CUDA_PLAN_H
+#pragma once
 
 #include "gpu/net/net_graph.h"
 
@@ -62,5 +61,3 @@ void net_cuda_plan_free(struct net_cuda_plan **p);
 
 /* The dimensions of a place: those of the graph's tensor. */
 const int *net_cuda_plan_dims(const struct net_cuda_plan *p, int place);
-
-#endif

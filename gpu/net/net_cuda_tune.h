@@ -7,8 +7,7 @@
  *          name and renamed. What does not fit these layers in every line is ignored and measured
  *          again; a folder that cannot be written costs only the next start its measurement.
  */
-#ifndef RECOND_GPU_NET_CUDA_TUNE_H
-#define RECOND_GPU_NET_CUDA_TUNE_H
+#pragma once
 
 #include "gpu/net/net_cuda_conv.h"
 
@@ -43,5 +42,4 @@ MUST_CHECK int net_cuda_tune_run(struct net_cuda_tile *tiles,
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -10,8 +10,7 @@
  * new(): every step of the graph emits jobs and stores; then stores get places in the arena by
  * lifetime, and only then memory objects are made. run() walks the jobs.
  */
-#ifndef RECOND_GPU_NET_DNNL_H
-#define RECOND_GPU_NET_DNNL_H
+#pragma once
 
 #include "gpu/net/net_graph.h"
 #include "gpu/net/net_dnnl_loop.h"
@@ -129,5 +128,3 @@ MUST_CHECK int net_dnnl_move(struct net_dnnl *p, const struct net_step *s, struc
 /* A resize by whole factors, which oneDNN has. */
 MUST_CHECK int net_dnnl_prim_resample(struct net_dnnl *p, const struct net_step *s,
                                       struct err *err);
-
-#endif

@@ -5,8 +5,7 @@
  * A plane view covers every layout: `outer` planes of [rows][columns], each element `inner` floats
  * side by side (1 = plain, the channels = channels last, 8 or 16 = a block of channels).
  */
-#ifndef RECOND_GPU_NET_DNNL_LOOP_H
-#define RECOND_GPU_NET_DNNL_LOOP_H
+#pragma once
 
 #include "gpu/net/net_graph.h"
 
@@ -18,5 +17,3 @@ struct net_dnnl_loop {
 };
 
 void net_dnnl_loop_run(const struct net_dnnl_loop *l, const float *src, float *dst);
-
-#endif

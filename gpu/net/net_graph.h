@@ -9,8 +9,7 @@
  *         order.
  * Owner:  a graph borrows its net and owns its steps, tables, scales and biases.
  */
-#ifndef RECOND_GPU_NET_GRAPH_H
-#define RECOND_GPU_NET_GRAPH_H
+#pragma once
 
 #include "gpu/net/net_op.h"
 
@@ -203,5 +202,3 @@ MUST_CHECK int net_graph_fuse(struct net_graph *g, struct err *err);
 size_t net_graph_weight_count(const struct net_graph *g, const struct net_step *s);
 MUST_CHECK int net_graph_weight(const struct net_graph *g, const struct net_step *s, float *w,
                                 size_t count, struct err *err);
-
-#endif

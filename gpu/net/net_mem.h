@@ -5,8 +5,7 @@
  * Parsing and planning a model make many small arrays whose lifetimes are the model's. One cap
  * bounds them all, so that a hostile file cannot make them large one by one.
  */
-#ifndef RECOND_GPU_NET_MEM_H
-#define RECOND_GPU_NET_MEM_H
+#pragma once
 
 #include <stddef.h>
 
@@ -42,5 +41,3 @@ struct net_mem_span {
  * Returns: bytes of the arena
  */
 size_t net_mem_arrange(struct net_mem_span **spans, int n, size_t align);
-
-#endif

@@ -8,8 +8,7 @@
  *     tensor  one TensorProto to a constant; large data is taken over, not copied
  *     dequant weights of 8 bits to the real numbers that they stand for
  */
-#ifndef RECOND_GPU_NET_ONNX_H
-#define RECOND_GPU_NET_ONNX_H
+#pragma once
 
 #include "gpu/net/net_op.h"
 
@@ -45,5 +44,3 @@ MUST_CHECK int net_onnx_tensor(struct net *net, struct Onnx__TensorProto *pb, co
  */
 MUST_CHECK int net_onnx_dequant(struct net *net, const struct net_node *n, int *done,
                                 struct err *err);
-
-#endif

@@ -4,8 +4,7 @@
  *     struct net   constants as stored (fp16 stays fp16), nodes in order, values by number. Made
  *                  once by net_onnx.c, never changed.
  */
-#ifndef RECOND_GPU_NET_OP_H
-#define RECOND_GPU_NET_OP_H
+#pragma once
 
 #include "gpu/net/net.h"
 #include "gpu/net/net_mem.h"
@@ -101,5 +100,3 @@ MUST_CHECK int net_op_string(const struct net_node *n, const char *name, const c
 /* ints of exactly `want` numbers into v (int range checked); absent: v untouched, *found = 0. */
 MUST_CHECK int net_op_ints(const struct net_node *n, const char *name, int *v, int want, int *found,
                            struct err *err);
-
-#endif

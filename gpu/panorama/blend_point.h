@@ -10,8 +10,7 @@
  * Twins:   arithmetic alone, so host and device say the same bits
  * nvcc reads this header.
  */
-#ifndef RECOND_GPU_BLEND_POINT_H
-#define RECOND_GPU_BLEND_POINT_H
+#pragma once
 
 #include "gpu/panorama/range_point.h"
 
@@ -128,5 +127,3 @@ GPU_HD static inline uint32_t blend_voxel(const struct voxel_view *view,
     colour = voxel_colour(&view->eye[0], u, v);
     return (colour ? colour : 0x010101u) | told << 24;
 }
-
-#endif

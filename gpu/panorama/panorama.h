@@ -15,8 +15,7 @@
  *          the field, of `patch`. Section GPIC, if a picture is kept: head of PANORAMA_KEPT_BYTES,
  *          then its pixels.
  */
-#ifndef RECOND_GPU_PANORAMA_H
-#define RECOND_GPU_PANORAMA_H
+#pragma once
 
 #include "gpu/base/ops.h"
 #include "gpu/panorama/voxel_point.h"
@@ -115,5 +114,4 @@ unsigned panorama_state_reads(uint32_t tag);
 
 #ifdef __cplusplus
 }
-#endif
 #endif

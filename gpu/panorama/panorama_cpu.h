@@ -1,7 +1,6 @@
 /* panorama_cpu.h - what the CPU back end keeps of a panorama session (internal to gpu/ and its
  * tests) */
-#ifndef RECOND_GPU_PANORAMA_CPU_H
-#define RECOND_GPU_PANORAMA_CPU_H
+#pragma once
 
 #include "gpu/base/ops.h"
 #include "gpu/panorama/panorama.h"
@@ -45,5 +44,3 @@ int carve_cpu_publish(struct gpu_item *item, struct err *err);
 void carve_cpu_occupy(struct panorama_cpu *s);
 /* Opaque voxels. */
 uint32_t carve_cpu_count(const struct panorama_cpu *s);
-
-#endif

@@ -1,6 +1,5 @@
 /* panorama_cuda.cuh - what the kernels of a panorama session share (internal to them) */
-#ifndef RECOND_GPU_PANORAMA_CUDA_CUH
-#define RECOND_GPU_PANORAMA_CUDA_CUH
+#pragma once
 
 #include "gpu/base/cuda_try.h"
 #include "gpu/mono/scan_cuda.cuh"
@@ -36,5 +35,3 @@ static __device__ inline void panorama_stamp(const struct pair_cuda *p, int pass
     if (blockIdx.x == 0 && threadIdx.x == 0)
         p->s.stamp_ns[pass] = scan_now();
 }
-
-#endif

@@ -7,8 +7,7 @@
  *         leave at once), blend (of `patch`: distances into the volume), publish (counts, places,
  *         changes in the order of voxels, straight into pinned memory).
  */
-#ifndef RECOND_GPU_PANORAMA_CUDA_H
-#define RECOND_GPU_PANORAMA_CUDA_H
+#pragma once
 
 #include "gpu/base/device_cuda.h"
 #include "gpu/base/line_cuda.h"
@@ -82,5 +81,4 @@ MUST_CHECK int carve_cuda_occupy(const struct panorama_dev *s, const struct gpu_
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -12,8 +12,7 @@
  * Twins:   arithmetic alone, so host and device say the same bits
  * nvcc reads this header.
  */
-#ifndef RECOND_GPU_RANGE_POINT_H
-#define RECOND_GPU_RANGE_POINT_H
+#pragma once
 
 #include "gpu/panorama/voxel_point.h"
 
@@ -266,5 +265,3 @@ GPU_HD static inline float range_place(const struct voxel_cylinder *c, const uin
     at += 1.0f;
     return c->apart_m * c->px / (at <= half ? 0.5f * at : at - 0.5f * half);
 }
-
-#endif

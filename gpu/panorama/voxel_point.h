@@ -11,8 +11,7 @@
  * Twins:   arithmetic alone, so host and device say the same bits
  * nvcc reads this header.
  */
-#ifndef RECOND_GPU_VOXEL_POINT_H
-#define RECOND_GPU_VOXEL_POINT_H
+#pragma once
 
 #include "gpu/gpu.h"
 
@@ -221,5 +220,3 @@ GPU_HD static inline uint32_t voxel_update(const struct voxel_view *view,
         colour = voxel & VOXEL_COLOUR;
     return colour | (uint32_t)now << 24;
 }
-
-#endif

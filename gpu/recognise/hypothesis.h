@@ -10,8 +10,7 @@
  * Maths:   MATH.md (O14)-(O17)
  * Twins:   hypothesis_cpu.c, hypothesis_cuda.cu (tests/twin/gpu_recognise.c)
  */
-#ifndef RECOND_GPU_HYPOTHESIS_H
-#define RECOND_GPU_HYPOTHESIS_H
+#pragma once
 
 #include "gpu/recognise/match.h"
 
@@ -95,5 +94,4 @@ struct hypothesis_view hypothesis_cpu_judge(const struct surface *s, const struc
 
 #ifdef __cplusplus
 }
-#endif
 #endif

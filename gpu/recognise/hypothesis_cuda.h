@@ -4,8 +4,7 @@
  * All pointers of the arguments are device memory. Each call enqueues a kernel and does not wait.
  * Returns: 0; ERR_DEVICE
  */
-#ifndef RECOND_GPU_HYPOTHESIS_CUDA_H
-#define RECOND_GPU_HYPOTHESIS_CUDA_H
+#pragma once
 
 #include "gpu/recognise/hypothesis.h"
 
@@ -43,5 +42,4 @@ hypothesis_cuda_fn hypothesis_cuda_keep;   /* (O17) which of them stay */
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -1,8 +1,7 @@
 /*
  * hypothesis_point.h - one point of an object beside the surface that a picture shows
  */
-#ifndef RECOND_GPU_HYPOTHESIS_POINT_H
-#define RECOND_GPU_HYPOTHESIS_POINT_H
+#pragma once
 
 #include "gpu/recognise/hypothesis.h"
 #include "gpu/recognise/surface_point.h"
@@ -111,5 +110,3 @@ hypothesis_see(int *at, const struct surface *s, const struct hypothesis_point *
         return HYPOTHESIS_UNKNOWN;
     return z < h->p.z - HYPOTHESIS_HIDES_M ? HYPOTHESIS_HIDDEN : HYPOTHESIS_CONTRADICTED;
 }
-
-#endif

@@ -6,8 +6,7 @@
  *          order of threads changes a bit. A point lies within SURFACE_MOST_M and an object has
  *          OBJECT_POINTS_MAX of them, so no sum leaves 2^62.
  */
-#ifndef RECOND_GPU_HYPOTHESIS_POSE_H
-#define RECOND_GPU_HYPOTHESIS_POSE_H
+#pragma once
 
 #include "gpu/recognise/hypothesis_point.h"
 #include "gpu/recognise/match_point.h"
@@ -360,5 +359,3 @@ GPU_HD static inline void hypothesis_claim(uint8_t *claims, const struct surface
             if (u >= 0 && v >= 0 && u < s->w && v < s->h)
                 claims[v * s->w + u] = 1;
 }
-
-#endif

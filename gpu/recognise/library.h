@@ -4,8 +4,7 @@
  * Tensors of all objects are sorted by the bin of their angle, so that those of a bin and of the
  * two beside it lie together. Objects of a library have the same unit and voxel.
  */
-#ifndef RECOND_GPU_LIBRARY_H
-#define RECOND_GPU_LIBRARY_H
+#pragma once
 
 #include "gpu/recognise/object.h"
 
@@ -41,5 +40,4 @@ void library_free(struct library *l);
 
 #ifdef __cplusplus
 }
-#endif
 #endif

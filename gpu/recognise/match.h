@@ -10,8 +10,7 @@
  * Maths:   MATH.md (O12), (O13) <- Orts-Escolano et al., equation 6; Mian et al. 2006
  * Twins:   match_cpu.c, match_cuda.cu (tests/twin/gpu_recognise.c)
  */
-#ifndef RECOND_GPU_MATCH_H
-#define RECOND_GPU_MATCH_H
+#pragma once
 
 #include "gpu/recognise/library.h"
 
@@ -38,5 +37,4 @@ void match_cpu_run(uint64_t *best, const struct tensor *tensor, uint32_t n, cons
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -1,8 +1,7 @@
 /*
  * match_cuda.h - match.h on CUDA (internal to gpu/)
  */
-#ifndef RECOND_GPU_MATCH_CUDA_H
-#define RECOND_GPU_MATCH_CUDA_H
+#pragma once
 
 #include "gpu/recognise/match.h"
 
@@ -34,5 +33,4 @@ MUST_CHECK int match_cuda_run(uint64_t *best, const struct tensor *tensor, const
 
 #ifdef __cplusplus
 }
-#endif
 #endif

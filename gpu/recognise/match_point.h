@@ -1,8 +1,7 @@
 /*
  * match_point.h - how alike two tensors are (match.h)
  */
-#ifndef RECOND_GPU_MATCH_POINT_H
-#define RECOND_GPU_MATCH_POINT_H
+#pragma once
 
 #include "gpu/recognise/match.h"
 
@@ -68,5 +67,3 @@ GPU_HD static inline void match_range(uint32_t *first, uint32_t *end, const uint
     *first = bins[bin > 0 ? bin - 1 : 0];
     *end = bins[bin + 2 < TENSOR_BINS ? bin + 2 : TENSOR_BINS];
 }
-
-#endif

@@ -5,8 +5,7 @@
  * Bytes:   a row of sections (proto/section.h) with tags "GOBJ" (what it is), "GOTE" (tensors),
  *          "GOPT" (points). A file of them has a check of its own (daemon/objects.h)
  */
-#ifndef RECOND_GPU_OBJECT_H
-#define RECOND_GPU_OBJECT_H
+#pragma once
 
 #include "gpu/recognise/tensor.h"
 
@@ -127,5 +126,4 @@ MUST_CHECK int object_unpack(struct object *o, const uint8_t *row, size_t len, s
 
 #ifdef __cplusplus
 }
-#endif
 #endif

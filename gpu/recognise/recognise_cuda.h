@@ -4,8 +4,7 @@
  *
  * Owner:   one thread; the device is that thread's current one
  */
-#ifndef RECOND_GPU_RECOGNISE_CUDA_H
-#define RECOND_GPU_RECOGNISE_CUDA_H
+#pragma once
 
 #include "gpu/recognise/hypothesis.h"
 
@@ -68,5 +67,4 @@ MUST_CHECK int recognise_cuda_get(struct recognise_cuda *r, struct surface *s, s
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -12,8 +12,7 @@
  * Maths:   MATH.md (O1)-(O17)
  * Twins:   recogniser.c, recogniser_cuda.c (tests/twin/gpu_recognise.c)
  */
-#ifndef RECOND_GPU_RECOGNISER_H
-#define RECOND_GPU_RECOGNISER_H
+#pragma once
 
 #include "gpu/recognise/hypothesis.h"
 
@@ -52,5 +51,4 @@ struct hypothesis_view recogniser_judge(const struct recogniser *r, uint32_t obj
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -2,8 +2,7 @@
  * recogniser_back.h - what computes for a recogniser where that is not the processor (internal to
  * gpu/)
  */
-#ifndef RECOND_GPU_RECOGNISER_BACK_H
-#define RECOND_GPU_RECOGNISER_BACK_H
+#pragma once
 
 #include "gpu/recognise/hypothesis.h"
 
@@ -26,5 +25,4 @@ extern const struct recogniser_back *const recogniser_cuda;
 
 #ifdef __cplusplus
 }
-#endif
 #endif

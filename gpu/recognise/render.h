@@ -4,8 +4,7 @@
  * Enrolment draws an object's mesh from all around, so that one that was never filmed is found as
  * one that was. It runs on the host with either back end: nothing of it is done for a frame.
  */
-#ifndef RECOND_GPU_RENDER_H
-#define RECOND_GPU_RENDER_H
+#pragma once
 
 #include "proto/types.h"
 
@@ -39,5 +38,4 @@ size_t render_depth(float *depth, int w, int h, struct intrinsics K, const struc
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -12,8 +12,7 @@
  *          extraction using GPGPU", equations 2-5
  * Twins:   surface_cpu.c, surface_cuda.cu (tests/twin/gpu_recognise.c)
  */
-#ifndef RECOND_GPU_SURFACE_H
-#define RECOND_GPU_SURFACE_H
+#pragma once
 
 #include "proto/err.h"
 #include "proto/types.h"
@@ -82,5 +81,4 @@ void surface_cpu_run(const struct surface *s, const struct surface_params *p);
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -4,8 +4,7 @@
  * All pointers of the surface are device memory. Each call enqueues a kernel and does not wait.
  * Returns: 0; ERR_DEVICE
  */
-#ifndef RECOND_GPU_SURFACE_CUDA_H
-#define RECOND_GPU_SURFACE_CUDA_H
+#pragma once
 
 #include "gpu/recognise/surface.h"
 
@@ -26,5 +25,4 @@ surface_cuda_fn surface_cuda_mesh;       /* (O5), (O6) */
 
 #ifdef __cplusplus
 }
-#endif
 #endif

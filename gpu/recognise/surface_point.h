@@ -3,8 +3,7 @@
  *
  * Only + - * / and roots are used, which round alike on the host and on a device.
  */
-#ifndef RECOND_GPU_SURFACE_POINT_H
-#define RECOND_GPU_SURFACE_POINT_H
+#pragma once
 
 #include "gpu/recognise/surface.h"
 
@@ -279,5 +278,3 @@ GPU_HD static inline uint8_t surface_triangles(const struct surface *s,
         mesh |= SURFACE_FAR;
     return (uint8_t)mesh;
 }
-
-#endif

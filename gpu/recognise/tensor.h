@@ -12,8 +12,7 @@
  * Maths:   MATH.md (O7)-(O11), (O20) <- Orts-Escolano et al., section 2.3; Mian et al. 2006
  * Twins:   tensor_cpu.c, tensor_cuda.cu (tests/twin/gpu_recognise.c)
  */
-#ifndef RECOND_GPU_TENSOR_H
-#define RECOND_GPU_TENSOR_H
+#pragma once
 
 #include "gpu/recognise/surface.h"
 
@@ -88,5 +87,4 @@ void tensor_cpu_run(const struct tensors *t, const struct tensor_params *p);
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -5,8 +5,7 @@
  * call enqueues a kernel and does not wait.
  * Returns: 0; ERR_DEVICE
  */
-#ifndef RECOND_GPU_TENSOR_CUDA_H
-#define RECOND_GPU_TENSOR_CUDA_H
+#pragma once
 
 #include "gpu/recognise/tensor.h"
 
@@ -24,5 +23,4 @@ tensor_cuda_fn tensor_cuda_fill;  /* (O9)-(O11) */
 
 #ifdef __cplusplus
 }
-#endif
 #endif

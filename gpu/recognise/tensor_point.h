@@ -1,8 +1,7 @@
 /*
  * tensor_point.h - a pair, its basis, and the area of a triangle in each voxel (tensor.h)
  */
-#ifndef RECOND_GPU_TENSOR_POINT_H
-#define RECOND_GPU_TENSOR_POINT_H
+#pragma once
 
 #include "gpu/recognise/surface_point.h"
 #include "gpu/recognise/tensor.h"
@@ -456,5 +455,3 @@ GPU_HD static inline uint32_t tensor_root(uint32_t value)
 {
     return (uint32_t)(sqrtf((float)(value * TENSOR_ROOT)) + 0.5f);
 }
-
-#endif

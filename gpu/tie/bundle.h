@@ -13,8 +13,7 @@
  *          at most, 10 s of a walk of one loop
  * Maths:   MATH.md (W10)-(W13)
  */
-#ifndef RECOND_GPU_TIE_BUNDLE_H
-#define RECOND_GPU_TIE_BUNDLE_H
+#pragma once
 
 #include "gpu/tie/ties.h"
 
@@ -62,5 +61,4 @@ void bundle_pose(const struct bundle *b, uint32_t k, struct rigid *T_wc);
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -10,8 +10,7 @@
  * Twins:   none: it runs on the host with either back end
  * Maths:   MATH.md (W3)-(W6)
  */
-#ifndef RECOND_GPU_TIE_CONFIRM_H
-#define RECOND_GPU_TIE_CONFIRM_H
+#pragma once
 
 #include "gpu/tie/describe.h"
 #include "proto/geom/sim3.h"
@@ -56,5 +55,4 @@ int confirm_together(struct sim3 *X, const struct confirm_link *links, int n);
 
 #ifdef __cplusplus
 }
-#endif
 #endif

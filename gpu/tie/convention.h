@@ -8,8 +8,7 @@
  * Twins:   none: it runs on the host with either back end
  * Maths:   MATH.md (W9)
  */
-#ifndef RECOND_GPU_TIE_CONVENTION_H
-#define RECOND_GPU_TIE_CONVENTION_H
+#pragma once
 
 #include "gpu/tie/small.h"
 
@@ -41,5 +40,4 @@ const char *convention_text(enum convention c);
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -9,8 +9,7 @@
  * Maths:   MATH.md (W1), (W2)
  * Cost:    4 ms for 320 x 240 on one core
  */
-#ifndef RECOND_GPU_TIE_DESCRIBE_H
-#define RECOND_GPU_TIE_DESCRIBE_H
+#pragma once
 
 #include "proto/types.h"
 
@@ -90,5 +89,4 @@ GPU_HD static inline int describe_differ(const uint64_t *a, const uint64_t *b)
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -8,8 +8,7 @@
  *          are in the order of a path, what lies between a node and the first that it is tied to
  * Maths:   MATH.md (W8), (W12)
  */
-#ifndef RECOND_GPU_TIE_GRAPH_H
-#define RECOND_GPU_TIE_GRAPH_H
+#pragma once
 
 #include "gpu/tie/small.h"
 
@@ -56,5 +55,4 @@ MUST_CHECK int graph_solve(struct graph_node *node, uint32_t n_nodes, const stru
 
 #ifdef __cplusplus
 }
-#endif
 #endif

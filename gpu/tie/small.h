@@ -1,8 +1,7 @@
 /*
  * small.h - rigid motions in double, and the solution of small symmetric systems, for ties alone
  */
-#ifndef RECOND_GPU_TIE_SMALL_H
-#define RECOND_GPU_TIE_SMALL_H
+#pragma once
 
 #include "proto/err.h"
 #include "proto/geom/sim3.h"
@@ -26,5 +25,3 @@ bool small_solve(double *a, double *b, int n);
 /* The same of a system of which row r has nothing before column first[r]: its columns from there to
  * r lie at a + at[r], and so do those of the factor. */
 bool small_solve_rows(double *a, const size_t *at, const int *first, double *b, int n);
-
-#endif

@@ -10,8 +10,7 @@
  * Memory:  ties_bytes() at most, in pieces of TIES_PIECE keyframes as they come
  * Maths:   MATH.md (W1)-(W8)
  */
-#ifndef RECOND_GPU_TIE_TIES_H
-#define RECOND_GPU_TIE_TIES_H
+#pragma once
 
 #include "gpu/tie/confirm.h"
 #include "proto/err.h"
@@ -96,5 +95,4 @@ MUST_CHECK int ties_load(struct ties *t, uint32_t *n, const uint8_t *buf, size_t
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -1,6 +1,5 @@
 /* ties_internal.h - what ties.c and ties_state.c share */
-#ifndef RECOND_GPU_TIE_TIES_INTERNAL_H
-#define RECOND_GPU_TIE_TIES_INTERNAL_H
+#pragma once
 
 #include "gpu/tie/graph.h"
 #include "gpu/tie/ties.h"
@@ -28,5 +27,3 @@ struct ties {
     struct graph_edge edge[TIES_PAIRS + TIES_CLAIMS];
     struct graph_node node[TIES_WORLDS];
 };
-
-#endif

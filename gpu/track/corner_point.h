@@ -3,8 +3,7 @@
  *
  * Maths:   MATH.md (L5), (L6)
  */
-#ifndef RECOND_GPU_TRACK_CORNER_POINT_H
-#define RECOND_GPU_TRACK_CORNER_POINT_H
+#pragma once
 
 #include "gpu/track/klt_point.h"
 
@@ -92,5 +91,3 @@ GPU_HD static inline int corner_is_within(const struct track *t, int x, int y, i
 {
     return x >= border && y >= border && x < t->w - border && y < t->h - border;
 }
-
-#endif

@@ -5,8 +5,7 @@
  * products of two differences of up to 2040 stay below 2^30.
  * Maths:   MATH.md (L2)-(L4)
  */
-#ifndef RECOND_GPU_TRACK_KLT_POINT_H
-#define RECOND_GPU_TRACK_KLT_POINT_H
+#pragma once
 
 #include "gpu/track/pyramid_point.h"
 
@@ -230,5 +229,3 @@ GPU_HD static inline void klt_keep(const struct track *t, struct track_slot *s,
     s->x = there->x;
     s->y = there->y;
 }
-
-#endif

@@ -8,8 +8,7 @@
  * Maths:   MATH.md (T6)
  * Twins:   landmark_cpu.c, landmark_cuda.cu (tests/twin/gpu_track.c)
  */
-#ifndef RECOND_GPU_TRACK_LANDMARK_H
-#define RECOND_GPU_TRACK_LANDMARK_H
+#pragma once
 
 #include "gpu/track/landmark_search.h"
 #include "gpu/track/track.h"
@@ -44,5 +43,4 @@ uint32_t landmark_cpu(const struct landmark_session *s, const struct landmark_pa
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -1,8 +1,7 @@
 /*
  * landmark_cuda.h - tracks become landmarks on CUDA (internal to gpu/)
  */
-#ifndef RECOND_GPU_TRACK_LANDMARK_CUDA_H
-#define RECOND_GPU_TRACK_LANDMARK_CUDA_H
+#pragma once
 
 #include "gpu/track/landmark.h"
 
@@ -25,5 +24,4 @@ MUST_CHECK int landmark_cuda_run(const struct landmark_session *sessions, int n,
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -3,8 +3,7 @@
  *
  * Maths:   MATH.md (T6)
  */
-#ifndef RECOND_GPU_TRACK_LANDMARK_POINT_H
-#define RECOND_GPU_TRACK_LANDMARK_POINT_H
+#pragma once
 
 #include "gpu/track/landmark.h"
 
@@ -81,5 +80,3 @@ GPU_HD static inline int landmark_of(const struct landmark_session *s,
     m->n = n;
     return 1;
 }
-
-#endif

@@ -12,8 +12,7 @@
  * Maths:   MATH.md (T1)-(T5) <- the paper's eq. 2 and 3
  * Twins:   landmark_search_cpu.c, landmark_search_cuda.cu (tests/twin/gpu_track.c)
  */
-#ifndef RECOND_GPU_TRACK_LANDMARK_SEARCH_H
-#define RECOND_GPU_TRACK_LANDMARK_SEARCH_H
+#pragma once
 
 #include "proto/err.h"
 #include "proto/types.h"
@@ -90,5 +89,4 @@ void landmark_search_cpu(struct landmark_search_batch *b, const float *noise,
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -3,8 +3,7 @@
  *
  * Memory:  noise and what landmarks keep between two rounds is taken once; a run takes none.
  */
-#ifndef RECOND_GPU_TRACK_LANDMARK_SEARCH_CUDA_H
-#define RECOND_GPU_TRACK_LANDMARK_SEARCH_CUDA_H
+#pragma once
 
 #include "gpu/base/memory_cuda.h"
 #include "gpu/track/landmark_search.h"
@@ -48,5 +47,4 @@ MUST_CHECK int landmark_search_cuda_run(struct landmark_search_cuda *m,
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -4,8 +4,7 @@
  *
  * Maths:   MATH.md (T1)-(T5)
  */
-#ifndef RECOND_GPU_TRACK_LANDMARK_SEARCH_POINT_H
-#define RECOND_GPU_TRACK_LANDMARK_SEARCH_POINT_H
+#pragma once
 
 #include "gpu/track/landmark_search.h"
 
@@ -213,5 +212,3 @@ GPU_HD static inline float landmark_search_edge(const float *noise, uint32_t j)
     }
     return most;
 }
-
-#endif

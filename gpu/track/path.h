@@ -13,8 +13,7 @@
  * Memory:  all of it is laid out when the session is made.
  * Maths:   MATH.md (P1)-(P11)
  */
-#ifndef RECOND_GPU_TRACK_PATH_H
-#define RECOND_GPU_TRACK_PATH_H
+#pragma once
 
 #include "gpu/track/track.h"
 
@@ -161,5 +160,4 @@ void path_cpu(struct path *p, const struct track *t, const struct path_frame *f)
 
 #ifdef __cplusplus
 }
-#endif
 #endif

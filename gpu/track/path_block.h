@@ -12,8 +12,7 @@
  *          second and fourth of these wait for nothing and may have the lanes of many blocks.
  * Maths:   MATH.md (P1)-(P11)
  */
-#ifndef RECOND_GPU_TRACK_PATH_BLOCK_H
-#define RECOND_GPU_TRACK_PATH_BLOCK_H
+#pragma once
 
 #include "gpu/track/path_point.h"
 
@@ -571,5 +570,3 @@ PATH_FN void path_end_frame(const struct path_block *b)
     }
     path_wait();
 }
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * path_cuda.h - where cameras were, on CUDA (internal to gpu/)
  */
-#ifndef RECOND_GPU_TRACK_PATH_CUDA_H
-#define RECOND_GPU_TRACK_PATH_CUDA_H
+#pragma once
 
 #include "gpu/track/path.h"
 #include "proto/err.h"
@@ -32,5 +31,4 @@ MUST_CHECK int path_cuda_run(const struct path_job *first, size_t stride, int n,
 
 #ifdef __cplusplus
 }
-#endif
 #endif

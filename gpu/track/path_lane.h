@@ -2,8 +2,7 @@
  * path_lane.h - a block that is one lane, as path_block.h has it on the CPU: it waits for nothing,
  * and has all parts of a sum
  */
-#ifndef RECOND_GPU_TRACK_PATH_LANE_H
-#define RECOND_GPU_TRACK_PATH_LANE_H
+#pragma once
 
 #include "gpu/track/path_point.h"
 
@@ -56,5 +55,3 @@ PATH_FN uint32_t path_factor_and_solve(double *A, double *x, uint32_t n, uint32_
     }
     return done;
 }
-
-#endif

@@ -4,8 +4,7 @@
  * In double: a path adds up what each frame errs by.
  * Maths:   MATH.md (P1)-(P11)
  */
-#ifndef RECOND_GPU_TRACK_PATH_POINT_H
-#define RECOND_GPU_TRACK_PATH_POINT_H
+#pragma once
 
 #include "gpu/track/path.h"
 
@@ -541,5 +540,3 @@ GPU_HD static inline void path_add_turn(struct path_shared *s, const struct path
         }
     }
 }
-
-#endif

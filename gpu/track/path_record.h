@@ -5,8 +5,7 @@
  * Arrays go beside it: slots, the last pyramid and landmarks. Earlier observations of tracks
  * (track.seen) are not kept: no pose follows from them.
  */
-#ifndef RECOND_GPU_TRACK_PATH_RECORD_H
-#define RECOND_GPU_TRACK_PATH_RECORD_H
+#pragma once
 
 #include "gpu/track/path.h"
 
@@ -43,5 +42,4 @@ int path_record_valid(const struct path_record *r, const struct track *like, con
 
 #ifdef __cplusplus
 }
-#endif
 #endif

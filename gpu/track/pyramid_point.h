@@ -3,8 +3,7 @@
  *
  * Maths:   MATH.md (L1)
  */
-#ifndef RECOND_GPU_TRACK_PYRAMID_POINT_H
-#define RECOND_GPU_TRACK_PYRAMID_POINT_H
+#pragma once
 
 #include "gpu/track/track.h"
 
@@ -31,5 +30,3 @@ GPU_HD static inline uint8_t pyramid_half(const uint8_t *from, int w, int h, int
     }
     return (uint8_t)((sum + 32u) >> 6);
 }
-
-#endif

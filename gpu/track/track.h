@@ -16,8 +16,7 @@
  * Memory:  all of it is laid out when the session is made.
  * Maths:   MATH.md (L1)-(L6)
  */
-#ifndef RECOND_GPU_TRACK_TRACK_H
-#define RECOND_GPU_TRACK_TRACK_H
+#pragma once
 
 #include "gpu/track/track_params.h"
 #include "proto/types.h"
@@ -96,5 +95,4 @@ void corner_cpu(struct track *t, const struct track_frame *f);
 
 #ifdef __cplusplus
 }
-#endif
 #endif

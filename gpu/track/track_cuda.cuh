@@ -1,8 +1,7 @@
 /*
  * track_cuda.cuh - how kernels of tracks find their frame, and are launched
  */
-#ifndef RECOND_GPU_TRACK_TRACK_CUDA_CUH
-#define RECOND_GPU_TRACK_TRACK_CUDA_CUH
+#pragma once
 
 #include "gpu/base/cuda_try.h"
 #include "gpu/base/overlap_cuda.cuh"
@@ -40,5 +39,3 @@ static inline int track_launch(track_kernel *kernel, uint32_t blocks, unsigned t
 out:
     return rc;
 }
-
-#endif

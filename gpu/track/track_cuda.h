@@ -5,8 +5,7 @@
  * Order:   grey, the smaller pictures one after the other, shift, klt, response, offer, bear: each
  *          reads what all threads of the one before have written.
  */
-#ifndef RECOND_GPU_TRACK_TRACK_CUDA_H
-#define RECOND_GPU_TRACK_TRACK_CUDA_H
+#pragma once
 
 #include "gpu/track/track.h"
 #include "proto/err.h"
@@ -41,5 +40,4 @@ int corner_cuda(const struct track_batch *b, struct err *err);
 
 #ifdef __cplusplus
 }
-#endif
 #endif

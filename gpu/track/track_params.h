@@ -4,8 +4,7 @@
  * Chosen on: WALKS are `room`, `office` and `desk` of docs/MODELS.md, poses learned, by errors
  * of path and frame. Sizes of windows and numbers of steps stand in the stages' headers.
  */
-#ifndef RECOND_GPU_TRACK_TRACK_PARAMS_H
-#define RECOND_GPU_TRACK_TRACK_PARAMS_H
+#pragma once
 
 #include "gpu/params.h"
 
@@ -59,5 +58,4 @@ extern const struct params_stage track_params_stage;
 
 #ifdef __cplusplus
 }
-#endif
 #endif

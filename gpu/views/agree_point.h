@@ -3,8 +3,7 @@
  *
  * Maths:   MATH.md (V7)
  */
-#ifndef RECOND_GPU_VIEWS_AGREE_POINT_H
-#define RECOND_GPU_VIEWS_AGREE_POINT_H
+#pragma once
 
 #include "gpu/views/plan_point.h"
 
@@ -38,5 +37,3 @@ GPU_HD static inline int agree_is_other(const struct views *v, int place)
 {
     return plan_is_swept(v, place);
 }
-
-#endif

@@ -7,8 +7,7 @@
  * of the edge.
  * Maths:   MATH.md (V25)
  */
-#ifndef RECOND_GPU_VIEWS_CONTRAST_POINT_H
-#define RECOND_GPU_VIEWS_CONTRAST_POINT_H
+#pragma once
 
 #include "gpu/views/views_point.h"
 
@@ -60,5 +59,3 @@ GPU_HD static inline uint8_t contrast_at(const struct views_params *p, const uin
             contrast_add(&s, level[(size_t)j * (size_t)w + (size_t)i]);
     return contrast_value(p, &s, level[(size_t)y * (size_t)w + (size_t)x]);
 }
-
-#endif

@@ -4,8 +4,7 @@
  * Two rounds: the nearest depth at each pixel, then the mean of what lies at it or just behind it.
  * Maths:   MATH.md (V8), (V14)
  */
-#ifndef RECOND_GPU_VIEWS_DRAW_POINT_H
-#define RECOND_GPU_VIEWS_DRAW_POINT_H
+#pragma once
 
 #include "gpu/views/views_point.h"
 
@@ -86,5 +85,3 @@ GPU_HD static inline int32_t draw_term(uint32_t w, float z)
 {
     return (int32_t)w * (int32_t)(power_log2(z) * DRAW_LOG_ONE);
 }
-
-#endif

@@ -6,8 +6,7 @@
  * where the picture is plain and gives way at its edges.
  * Maths:   MATH.md (V9)-(V12), (V21)
  */
-#ifndef RECOND_GPU_VIEWS_FIELD_POINT_H
-#define RECOND_GPU_VIEWS_FIELD_POINT_H
+#pragma once
 
 #include "gpu/views/draw_point.h"
 
@@ -277,5 +276,3 @@ GPU_HD static inline void field_apply(const struct views *v, int target, uint32_
     t->depth[i] = depth;
     t->trust[i] = (uint8_t)trust;
 }
-
-#endif

@@ -6,8 +6,7 @@
  * of a window is looked up at its own depth times the same factor.
  * Maths:   MATH.md (V23)-(V25)
  */
-#ifndef RECOND_GPU_VIEWS_FINE_POINT_H
-#define RECOND_GPU_VIEWS_FINE_POINT_H
+#pragma once
 
 #include "gpu/views/contrast_point.h"
 #include "gpu/views/field_point.h"
@@ -100,5 +99,3 @@ GPU_HD static inline uint16_t fine_own(const struct views *v, uint32_t i, uint16
     size_t at = views_at(v, v->plan.swept) + i;
     return code ? code : v->agree[at] >= v->params.confirmed ? v->own[at] : (uint16_t)0;
 }
-
-#endif

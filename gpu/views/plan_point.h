@@ -5,8 +5,7 @@
  * A choice among keyframes looks at VIEWS_GRID samples of the view's single-view depth.
  * Maths:   MATH.md (V3), (V4), (V21)
  */
-#ifndef RECOND_GPU_VIEWS_PLAN_POINT_H
-#define RECOND_GPU_VIEWS_PLAN_POINT_H
+#pragma once
 
 #include "gpu/views/views_point.h"
 
@@ -355,5 +354,3 @@ GPU_HD static inline float plan_share(const struct views *v, int place, int targ
                ? sight->share
                : 0.0f;
 }
-
-#endif

@@ -4,8 +4,7 @@
  * Nothing of what is told changes a depth; the length of poses, which is noted here, does.
  * Maths:   MATH.md (V14), (V15), (V21)
  */
-#ifndef RECOND_GPU_VIEWS_POSE_CHECK_POINT_H
-#define RECOND_GPU_VIEWS_POSE_CHECK_POINT_H
+#pragma once
 
 #include "gpu/views/plan_point.h"
 
@@ -100,5 +99,3 @@ GPU_HD static inline void pose_check_length(struct views *v, float common)
     l->n += l->n < v->params.pose_check_frames;
     l->mean += (common - l->mean) / (float)l->n;
 }
-
-#endif

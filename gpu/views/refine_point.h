@@ -8,8 +8,7 @@
  * Every sum of the system is taken by one thread in the order of the points.
  * Maths:   MATH.md (V17)-(V20)
  */
-#ifndef RECOND_GPU_VIEWS_REFINE_POINT_H
-#define RECOND_GPU_VIEWS_REFINE_POINT_H
+#pragma once
 
 #include "gpu/views/plan_point.h"
 
@@ -501,5 +500,3 @@ GPU_HD static inline void refine_finish(struct views *v, int done, float scale)
     if (v->plan.again)
         v->kept[v->plan.swept].n_measured = 0;
 }
-
-#endif

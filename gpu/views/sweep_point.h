@@ -5,8 +5,7 @@
  * Pictures and scores are whole numbers, sums over windows too; what is float is one value's own.
  * Maths:   MATH.md (V5), (V6)
  */
-#ifndef RECOND_GPU_VIEWS_SWEEP_POINT_H
-#define RECOND_GPU_VIEWS_SWEEP_POINT_H
+#pragma once
 
 #include "gpu/views/views_point.h"
 
@@ -169,5 +168,3 @@ GPU_HD static inline uint16_t sweep_measure(const struct views *v, const struct 
     off = sweep_parabola(left, scores[best], right);
     return views_code(1.0f / (p->first + p->step * ((float)best + off)));
 }
-
-#endif

@@ -28,8 +28,7 @@
  * Memory:  all of it is laid out when the session is made, however many sources come.
  * Maths:   MATH.md (V1)-(V15), (V17)-(V21), (V23)-(V25)
  */
-#ifndef RECOND_GPU_VIEWS_VIEWS_H
-#define RECOND_GPU_VIEWS_VIEWS_H
+#pragma once
 
 #include "gpu/gpu.h"
 #include "gpu/views/views_params.h"
@@ -231,5 +230,4 @@ void sweep_fine_cpu(struct views *v);
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -1,8 +1,7 @@
 /*
  * views_cuda.cuh - how kernels of many views find their frame, and are launched
  */
-#ifndef RECOND_GPU_VIEWS_VIEWS_CUDA_CUH
-#define RECOND_GPU_VIEWS_VIEWS_CUDA_CUH
+#pragma once
 
 #include "gpu/base/cuda_try.h"
 #include "gpu/base/overlap_cuda.cuh"
@@ -47,5 +46,3 @@ static inline int views_launch(views_kernel *kernel, uint32_t blocks, unsigned t
 {
     return views_launch_by(kernel, dim3(blocks, (unsigned)b->n), threads, b, err);
 }
-
-#endif

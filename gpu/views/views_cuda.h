@@ -7,8 +7,7 @@
  *          guide (sample, solve, apply), sweep in fine steps, agree, draw twice, sample,
  *          solve, apply: each reads what all pixels of the one before have written.
  */
-#ifndef RECOND_GPU_VIEWS_VIEWS_CUDA_H
-#define RECOND_GPU_VIEWS_VIEWS_CUDA_H
+#pragma once
 
 #include "gpu/views/views.h"
 #include "proto/err.h"
@@ -53,5 +52,4 @@ int field_cuda(const struct views_batch *b, struct err *err);
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -5,8 +5,7 @@
  * `desk` of docs/MODELS.md, by depth errors and F at 3 and 5 cm. A cosine bounds an angle.
  * Compile-time sizes, launch rounds and the units of whole numbers stand in the stages' headers.
  */
-#ifndef RECOND_GPU_VIEWS_VIEWS_PARAMS_H
-#define RECOND_GPU_VIEWS_VIEWS_PARAMS_H
+#pragma once
 
 #include "gpu/params.h"
 
@@ -144,5 +143,4 @@ extern const struct params_stage views_params_stage;
 
 #ifdef __cplusplus
 }
-#endif
 #endif

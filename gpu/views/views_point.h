@@ -3,8 +3,7 @@
  *
  * Maths:   MATH.md (V1)
  */
-#ifndef RECOND_GPU_VIEWS_POINT_H
-#define RECOND_GPU_VIEWS_POINT_H
+#pragma once
 
 #include "gpu/base/power_point.h"
 #include "gpu/views/views.h"
@@ -88,5 +87,3 @@ GPU_HD static inline size_t views_at(const struct views *v, int place)
 {
     return (size_t)place * v->n_pixels;
 }
-
-#endif

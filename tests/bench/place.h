@@ -9,8 +9,7 @@
  * Frames:  world x right, y up, z towards the first room's back; cameras x right, y down, z forward
  * Units:   metres
  */
-#ifndef RECOND_TESTS_BENCH_PLACE_H
-#define RECOND_TESTS_BENCH_PLACE_H
+#pragma once
 
 #include "proto/types.h"
 
@@ -101,5 +100,3 @@ static inline float place_hash(int x, int y, uint32_t seed)
     h = (h ^ h >> 12) * 0x297a2d39u;
     return (float)((h ^ h >> 15) >> 8) * (1.0f / 16777216);
 }
-
-#endif

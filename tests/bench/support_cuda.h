@@ -6,8 +6,7 @@
  *          stream back while the host fills its queue; without it a short graph is timed by the
  *          host's launches.
  */
-#ifndef RECOND_TESTS_BENCH_SUPPORT_CUDA_H
-#define RECOND_TESTS_BENCH_SUPPORT_CUDA_H
+#pragma once
 
 #include "proto/err.h"
 
@@ -47,5 +46,4 @@ MUST_CHECK int support_cuda_noise(void *halves, size_t pixels, int c, int pitch,
 
 #ifdef __cplusplus
 }
-#endif
 #endif

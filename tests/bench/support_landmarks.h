@@ -5,8 +5,7 @@
  *          a line a landmark: where it started, how many observations, our mean residual in px;
  *          below it a line an observation: camera x y.
  */
-#ifndef RECOND_BENCH_SUPPORT_LANDMARKS_H
-#define RECOND_BENCH_SUPPORT_LANDMARKS_H
+#pragma once
 
 #include "gpu/track/landmark_search.h"
 
@@ -21,5 +20,4 @@ MUST_CHECK int support_landmarks_write(const char *path, const struct landmark_s
 
 #ifdef __cplusplus
 }
-#endif
 #endif

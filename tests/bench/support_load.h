@@ -6,8 +6,7 @@
  * passed over unread. Nothing waits: a socket that takes no more has its frame finished later.
  * Threads: one.
  */
-#ifndef RECOND_TESTS_BENCH_SUPPORT_LOAD_H
-#define RECOND_TESTS_BENCH_SUPPORT_LOAD_H
+#pragma once
 
 #include "proto/wire/control.h"
 
@@ -57,5 +56,3 @@ bool support_load_frame_of(struct support_load *l, const struct support_load_pic
 void support_load_moments(const struct support_load *l, uint64_t *out_us, uint64_t *in_us);
 /* Write and read what is possible now. Returns 0; ERR_END, ERR_IO: the connection is over. */
 MUST_CHECK int support_load_run(struct support_load *l, struct err *err);
-
-#endif

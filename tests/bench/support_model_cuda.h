@@ -1,8 +1,7 @@
 /*
  * support_model_cuda.h - a session on the device whose model is large before the first frame
  */
-#ifndef RECOND_TESTS_BENCH_SUPPORT_MODEL_CUDA_H
-#define RECOND_TESTS_BENCH_SUPPORT_MODEL_CUDA_H
+#pragma once
 
 #include "gpu/mono/session_cuda.h"
 
@@ -17,5 +16,4 @@ MUST_CHECK int support_model_fill(struct session_cuda *s, uint32_t n, uint32_t r
 
 #ifdef __cplusplus
 }
-#endif
 #endif

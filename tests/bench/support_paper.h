@@ -11,8 +11,7 @@
  *           after its insertion: with the letter (at once) no point could ever be seen twice.
  * Cost:     O(pixels * keyframes * length of M) a frame
  */
-#ifndef RECOND_TESTS_BENCH_SUPPORT_PAPER_H
-#define RECOND_TESTS_BENCH_SUPPORT_PAPER_H
+#pragma once
 
 #include "gpu/gpu.h"
 #include "gpu/base/point.h"
@@ -34,5 +33,3 @@ struct support_paper_result {
 /* One frame: depth [h][w] of camera c, against n keyframes. */
 void support_paper_frame(struct support_paper *p, const float *depth, const struct camera *c,
                          const struct camera *keyframes, int n, struct support_paper_result *r);
-
-#endif

@@ -15,8 +15,7 @@
  *           frame, as its section 4.3 says, and u_k for each keyframe. p_i and u_k are the host's
  *           work (its Figure 4).
  */
-#ifndef RECOND_TESTS_BENCH_SUPPORT_PAPER_CUDA_H
-#define RECOND_TESTS_BENCH_SUPPORT_PAPER_CUDA_H
+#pragma once
 
 #include "gpu/gpu.h"
 #include "gpu/base/point.h"
@@ -62,5 +61,4 @@ MUST_CHECK int support_paper_cuda_points(struct support_paper_cuda *p, struct ve
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -8,8 +8,7 @@
  *          pixel noise
  * Out:     colours at the picture's own size, depth at w x h (nearest pixel; 0 = no reading)
  */
-#ifndef RECOND_TESTS_BENCH_SUPPORT_SEQUENCE_H
-#define RECOND_TESTS_BENCH_SUPPORT_SEQUENCE_H
+#pragma once
 
 #include "proto/err.h"
 #include "proto/types.h"
@@ -32,5 +31,3 @@ void support_sequence_close(struct support_sequence **s);
  * call. */
 MUST_CHECK int support_sequence_next(struct support_sequence *s, struct support_frame *f,
                                      struct err *err);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * cuda_fp16.h - halves, as the picture's kernel and the state's repacking use them
  */
-#ifndef RECOND_TESTS_EMULATE_CUDA_FP16_H
-#define RECOND_TESTS_EMULATE_CUDA_FP16_H
+#pragma once
 
 #include <string.h>
 
@@ -29,5 +28,4 @@ static inline unsigned short __half_as_ushort(__half h)
     memcpy(&bits, &h, sizeof bits);
     return bits;
 }
-#endif
 #endif

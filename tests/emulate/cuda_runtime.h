@@ -14,8 +14,7 @@
  * Not:     memory order between blocks that run at once, alignment, registers, time. Kernels run
  *          when they are launched, or when the graph is that recorded them (emulate_graph.h).
  */
-#ifndef RECOND_TESTS_EMULATE_CUDA_RUNTIME_H
-#define RECOND_TESTS_EMULATE_CUDA_RUNTIME_H
+#pragma once
 
 #include <malloc.h>
 #include <math.h>
@@ -500,5 +499,4 @@ template <class T, class U> static inline T atomicMax(T *at, U value)
     return was;
 }
 
-#endif
 #endif

@@ -8,8 +8,7 @@
  * refuse ends the program: memory asked for or given back by a thread that records, a graph
  * launched into a recording, a graph used after its end.
  */
-#ifndef RECOND_TESTS_EMULATE_GRAPH_H
-#define RECOND_TESTS_EMULATE_GRAPH_H
+#pragma once
 
 #define CUDART_CB
 #define EMULATE_DEVICE_BYTES ((size_t)4 << 30)
@@ -103,5 +102,3 @@ static inline cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t e
     (void)flags;
     return cudaSuccess;
 }
-
-#endif

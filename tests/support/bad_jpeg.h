@@ -5,8 +5,7 @@
  * flipped anywhere. Many are in order as far as a decoder can tell, and only cost; a few are right
  * altogether. Numbers n, n + bad_jpeg_kinds(), ... are of one kind.
  */
-#ifndef RECOND_TESTS_BAD_JPEG_H
-#define RECOND_TESTS_BAD_JPEG_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -25,5 +24,3 @@ const uint8_t *bad_jpeg_make(struct bad_jpeg *b, uint32_t number, size_t *len);
 
 uint32_t bad_jpeg_kinds(void);
 const char *bad_jpeg_kind(uint32_t number);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * bad_jpeg_internal.h - the pen (bad_jpeg_pen.c) that bad_jpeg.c and bad_jpeg_bomb.c write with
  */
-#ifndef RECOND_TESTS_BAD_JPEG_INTERNAL_H
-#define RECOND_TESTS_BAD_JPEG_INTERNAL_H
+#pragma once
 
 #include "tests/support/bad_jpeg.h"
 
@@ -53,5 +52,3 @@ void bad_jpeg_sof(struct bad_jpeg *b, unsigned marker, int w, int h, int compone
 /* A scan of the components first...first + n - 1; tables 0 for the first of all, else 1. */
 void bad_jpeg_sos(struct bad_jpeg *b, int first, int n, unsigned from, unsigned to, unsigned high,
                   unsigned low);
-
-#endif

@@ -5,8 +5,7 @@
  * what. With BOUNDS=1 (`make bench-bounds`, on a calm machine) the figure is held against its
  * bound, too.
  */
-#ifndef RECOND_TESTS_BOUND_H
-#define RECOND_TESTS_BOUND_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -25,5 +24,3 @@ static inline bool bound_at_most(const char *what, double value, double bound, c
     printf("# %s: %.4g %s, at most %.4g on a calm machine\n", what, value, unit, bound);
     return value <= bound || !bound_wanted();
 }
-
-#endif

@@ -2,8 +2,7 @@
  * checkpoint_rig.h - a journal's folder with one session, and checkpoints in it that a test can
  * tell apart
  */
-#ifndef RECOND_TESTS_SUPPORT_CHECKPOINT_RIG_H
-#define RECOND_TESTS_SUPPORT_CHECKPOINT_RIG_H
+#pragma once
 
 #include "daemon/disk/checkpoint.h"
 
@@ -205,5 +204,3 @@ static inline bool checkpoint_rig_hurt(const struct checkpoint_rig *r, uint64_t 
     close(fd);
     return ok;
 }
-
-#endif

@@ -2,8 +2,7 @@
  * cloud.h - what the tests of the mirror share: a small cloud, random numbers, the hash as
  * PROTOCOL.md has it
  */
-#ifndef RECOND_TESTS_SUPPORT_CLOUD_H
-#define RECOND_TESTS_SUPPORT_CLOUD_H
+#pragma once
 
 #include <stdlib.h>
 #include <string.h>
@@ -91,5 +90,3 @@ static inline struct cloud *cloud(void)
     assert_int_equal(cloud_new(&c, &small_limits, NULL), 0);
     return c;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* control_case.h - control messages there and back, and what is refused */
-#ifndef RECOND_TESTS_CONTROL_CASE_H
-#define RECOND_TESTS_CONTROL_CASE_H
+#pragma once
 
 #include "proto/wire/refusal.h"
 #include "tests/support/unit.h"
@@ -41,5 +40,3 @@ static inline void there_and_back(const struct control_message *m, const char *t
     for (size_t cap = 0; cap <= len; cap++)
         assert_int_equal(control_write(buf, cap, m), 0);
 }
-
-#endif

@@ -4,8 +4,7 @@
  * One thread (the test's) makes all stream calls. rig_client collects what its stream says and
  * keeps a mirror, so that hashes can be compared.
  */
-#ifndef RECOND_TESTS_CORE_RIG_H
-#define RECOND_TESTS_CORE_RIG_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -393,5 +392,3 @@ static inline void rig_feed(struct rig_client *c, uint64_t first, uint64_t last)
         rig_wait_acks(c, ++had);
     }
 }
-
-#endif

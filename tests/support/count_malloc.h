@@ -5,8 +5,7 @@
  * then called through). "Own" is a call whose return address lies in the program, so oneDNN's are
  * told apart. Include it in one file of a test.
  */
-#ifndef RECOND_TESTS_COUNT_MALLOC_H
-#define RECOND_TESTS_COUNT_MALLOC_H
+#pragma once
 
 #include <dlfcn.h>
 #include <stddef.h>
@@ -28,5 +27,3 @@ void *malloc(size_t size)
         __atomic_add_fetch(&count_malloc_own, 1, __ATOMIC_RELAXED);
     return next(size);
 }
-
-#endif

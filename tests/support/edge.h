@@ -3,8 +3,7 @@
  *
  * Nothing here is polite: requests are sent byte for byte as a test writes them.
  */
-#ifndef RECOND_TESTS_SUPPORT_EDGE_H
-#define RECOND_TESTS_SUPPORT_EDGE_H
+#pragma once
 
 #include "api/server/http.h"
 #include "api/server/ws.h"
@@ -67,5 +66,3 @@ struct edge_session edge_session(struct edge *e, const char *json);
 
 /* True when the other side closes within timeout_ms; bytes that come before are passed over. */
 bool edge_closed(int fd, int timeout_ms);
-
-#endif

@@ -1,6 +1,5 @@
 /* edge_case.h - the one edge of a test program, and tests that begin with one as edge_defaults() */
-#ifndef RECOND_TESTS_SUPPORT_EDGE_CASE_H
-#define RECOND_TESTS_SUPPORT_EDGE_CASE_H
+#pragma once
 
 #include "tests/support/edge.h"
 #include "tests/support/unit.h"
@@ -31,5 +30,3 @@ static inline void expect_raw(const char *text, int status)
     assert_int_equal(a.status, status);
     edge_answer_free(&a);
 }
-
-#endif

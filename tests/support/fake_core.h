@@ -4,8 +4,7 @@
  * Streams answer every frame with an `ack`, and send what the test asks for. Everything that an
  * edge asked is counted. Thread-safe behind one mutex.
  */
-#ifndef RECOND_TESTS_SUPPORT_FAKE_CORE_H
-#define RECOND_TESTS_SUPPORT_FAKE_CORE_H
+#pragma once
 
 #include "api/api.h"
 
@@ -46,5 +45,3 @@ void fake_core_send(struct fake_core *c, const char *id, int n, size_t bytes);
 void fake_core_hold(struct fake_core *c, int from);
 /* Every stream of the session says bye and ends. */
 void fake_core_bye(struct fake_core *c, const char *id);
-
-#endif

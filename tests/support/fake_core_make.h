@@ -2,8 +2,7 @@
  * fake_core_make.h - what fake_core.c makes of a session: its id, its options in full, its poses,
  * its bundle
  */
-#ifndef RECOND_TESTS_SUPPORT_FAKE_CORE_MAKE_H
-#define RECOND_TESTS_SUPPORT_FAKE_CORE_MAKE_H
+#pragma once
 
 #include "api/api.h"
 
@@ -55,5 +54,3 @@ static inline int refine(struct session_info *info, struct err *err)
     info->bundle = (struct api_bundle){API_BUNDLE_CORRECTED, 36, 53, 0.25f};
     return 0;
 }
-
-#endif

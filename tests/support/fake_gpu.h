@@ -11,8 +11,7 @@
  * each.
  * fake_gpu_plan says what shall fail, and counts what must not happen.
  */
-#ifndef RECOND_TESTS_FAKE_GPU_H
-#define RECOND_TESTS_FAKE_GPU_H
+#pragma once
 
 #include "proto/section.h"
 #include "daemon/clock.h"
@@ -518,5 +517,3 @@ static inline int fake_open(struct gpu **g, const struct gpu_config *config, str
     *g = &f->base;
     return 0;
 }
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * fake_host.h - the network, the device, the objects and the slow work of the fake core
  */
-#ifndef RECOND_TESTS_SUPPORT_FAKE_HOST_H
-#define RECOND_TESTS_SUPPORT_FAKE_HOST_H
+#pragma once
 
 #include "daemon/work/later.h"
 #include "tests/support/fake_objects.h"
@@ -20,5 +19,3 @@ int fake_host_task_new(struct core *core, struct later_task **t, const struct la
     .object_delete = fake_objects_delete, .models = fake_host_models,                           \
     .devices = fake_host_devices, .metrics = fake_host_metrics, .task_new = fake_host_task_new, \
     .task_kick = later_kick, .task_free = later_free
-
-#endif

@@ -1,6 +1,5 @@
 /* fake_objects.h - objects of the fake core: rows of a table, which is every core's */
-#ifndef RECOND_TESTS_FAKE_OBJECTS_H
-#define RECOND_TESTS_FAKE_OBJECTS_H
+#pragma once
 
 #include "api/api.h"
 
@@ -38,5 +37,3 @@ int fake_objects_list(struct core *c, const char *owner, const char *after, stru
 /* Each session knows a mug, which is lost. */
 int fake_objects_recognised(struct core *c, const char *id, struct api_objects *o, struct err *err);
 int fake_objects_delete(struct core *c, const char *owner, const char *name, struct err *err);
-
-#endif

@@ -11,8 +11,7 @@
  * FAULT_SHORT and FAULT_SHORT_THEN_FULL count writes alone: the n-th writes half of what it was
  * given; the latter kind then finds the disk full until it is disarmed, as a real one does.
  */
-#ifndef RECOND_TESTS_FAULT_IO_H
-#define RECOND_TESTS_FAULT_IO_H
+#pragma once
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -325,5 +324,3 @@ int unlinkat(int dir, const char *path, int flags)
         *(void **)&next = fault_io_next("unlinkat");
     return fault_io_hit(__builtin_return_address(0), false) ? -1 : next(dir, path, flags);
 }
-
-#endif

@@ -8,8 +8,7 @@
  *     fault_malloc_for_ever     ... and all after it
  *     fault_malloc_exempt       this thread's allocations neither count nor fail
  */
-#ifndef RECOND_TESTS_FAULT_MALLOC_H
-#define RECOND_TESTS_FAULT_MALLOC_H
+#pragma once
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -103,5 +102,3 @@ FAULT_MALLOC_PLAIN void *calloc(size_t n, size_t size)
     p = malloc(n * size); /* dlsym() itself asks for memory */
     return p ? memset(p, 0, n * size) : NULL;
 }
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * file_case.h - one file in a folder of its own, for tests of what reads and writes files
  */
-#ifndef RECOND_TESTS_SUPPORT_FILE_CASE_H
-#define RECOND_TESTS_SUPPORT_FILE_CASE_H
+#pragma once
 
 #include "tests/support/unit.h"
 
@@ -77,5 +76,3 @@ FIXTURE(file_case_close)
 }
 
 #define FILE_TEST(name) TEST_WITH(name, file_case_open, file_case_close)
-
-#endif

@@ -1,6 +1,5 @@
 /* fusion_case.h - a rig of sessions on CUDA (fusion_cuda.h), for one test program */
-#ifndef RECOND_TESTS_SUPPORT_FUSION_CASE_H
-#define RECOND_TESTS_SUPPORT_FUSION_CASE_H
+#pragma once
 
 #include "tests/support/fusion_cuda.h"
 #include "tests/support/gpu_case.h"
@@ -18,5 +17,3 @@ static inline struct fusion_rig *fusion_case_open(const struct gpu_session_confi
                   &err);
     return r;
 }
-
-#endif

@@ -8,8 +8,7 @@
  *
  * is a tentative definition that the linker lets go for the one of fusion_cuda.cu, where that is.
  */
-#ifndef RECOND_TESTS_SUPPORT_FUSION_CUDA_H
-#define RECOND_TESTS_SUPPORT_FUSION_CUDA_H
+#pragma once
 
 #include "gpu/mono/covisible_point.h"
 #include "gpu/gpu.h"
@@ -96,5 +95,4 @@ extern const struct fusion_api *fusion_cuda;
 
 #ifdef __cplusplus
 }
-#endif
 #endif

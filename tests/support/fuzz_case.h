@@ -1,8 +1,7 @@
 /*
  * fuzz_case.h - a fuzz target: what it is called by, and check(), which ends it
  */
-#ifndef RECOND_TESTS_SUPPORT_FUZZ_CASE_H
-#define RECOND_TESTS_SUPPORT_FUZZ_CASE_H
+#pragma once
 
 #include <math.h>
 #include <stdbool.h>
@@ -17,5 +16,3 @@ static inline void check(bool ok)
     if (!ok)
         abort();
 }
-
-#endif

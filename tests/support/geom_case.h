@@ -1,8 +1,7 @@
 /*
  * geom_case.h - clouds and motions that tests of geometry share: noise with a seed, a plane
  */
-#ifndef RECOND_TESTS_GEOM_CASE_H
-#define RECOND_TESTS_GEOM_CASE_H
+#pragma once
 
 #include "proto/geom/sim3.h"
 #include "tests/support/unit.h"
@@ -11,12 +10,12 @@
 
 #define DEGREE (M_PI / 180)
 
-static uint64_t state = 1;
+static uint64_t geom_random = 1;
 
 /* Uniform in [lo, hi), splitmix64. */
 static inline double uniform(double lo, double hi)
 {
-    uint64_t v = state += 0x9e3779b97f4a7c15u;
+    uint64_t v = geom_random += 0x9e3779b97f4a7c15u;
 
     v = (v ^ v >> 30) * 0xbf58476d1ce4e5b9u;
     v = (v ^ v >> 27) * 0x94d049bb133111ebu;
@@ -78,5 +77,3 @@ static inline void same_motion(const struct sim3 *is, const struct sim3 *should,
     near(sim3_angle_deg(is, should), 0, degrees);
     near(is->s, should->s, scale);
 }
-
-#endif

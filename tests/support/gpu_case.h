@@ -2,8 +2,7 @@
  * gpu_case.h - a device, its sessions and their batches, for tests that are about something else:
  * a failure of these fails the test, and where there is no such device it is skipped
  */
-#ifndef RECOND_TESTS_SUPPORT_GPU_CASE_H
-#define RECOND_TESTS_SUPPORT_GPU_CASE_H
+#pragma once
 
 #include "gpu/gpu.h"
 #include "tests/support/unit.h"
@@ -70,5 +69,3 @@ static inline void gpu_case_run(struct gpu *g, const struct gpu_line *line, stru
     if (gpu_submit(g, line, items, n, &err) || gpu_wait(g, items, n, &err))
         fail_msg("%s", err.text);
 }
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * image_box.h - the area-averaged resize written as plainly as can be, for tests to compare with
  */
-#ifndef RECOND_TESTS_IMAGE_BOX_H
-#define RECOND_TESTS_IMAGE_BOX_H
+#pragma once
 
 #include "gpu/mono/image_point.h"
 
@@ -19,5 +18,3 @@ static inline uint64_t image_box(const uint8_t *rgb, int w, int h, int out_w, in
     }
     return sum;
 }
-
-#endif

@@ -2,8 +2,7 @@
  * journal_case.h - what the tests of the journal share: a folder of their own, entries whose bodies
  * can be told again from their number, and which of them was told what
  */
-#ifndef RECOND_TESTS_SUPPORT_JOURNAL_CASE_H
-#define RECOND_TESTS_SUPPORT_JOURNAL_CASE_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -167,5 +166,3 @@ static inline void case_feed(struct case_log *c, int from, int to)
     case_range(c, from, to);
     case_wait(c, to);
 }
-
-#endif

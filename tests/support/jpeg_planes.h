@@ -1,8 +1,7 @@
 /*
  * jpeg_planes.h - the planes of a JPEG as libjpeg-turbo decodes them, before it makes RGB of them
  */
-#ifndef RECOND_TESTS_JPEG_PLANES_H
-#define RECOND_TESTS_JPEG_PLANES_H
+#pragma once
 
 #include "gpu/base/jpeg_point.h"
 
@@ -42,5 +41,3 @@ static inline int jpeg_planes_read(struct jpeg_planes *p, uint8_t **room, const 
     tjDestroy(handle);
     return rc;
 }
-
-#endif

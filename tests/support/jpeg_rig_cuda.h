@@ -3,8 +3,7 @@
  *
  * A test reaches it through a table, as it does views_rig_cuda.h's.
  */
-#ifndef RECOND_TESTS_SUPPORT_JPEG_RIG_CUDA_H
-#define RECOND_TESTS_SUPPORT_JPEG_RIG_CUDA_H
+#pragma once
 
 #include "gpu/base/jpeg_point.h"
 #include "proto/err.h"
@@ -26,5 +25,4 @@ extern const struct jpeg_rig_api *jpeg_rig_cuda;
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -3,8 +3,7 @@
  *
  * The product reads JPEG only; pictures for it come from cameras, and in tests from here.
  */
-#ifndef RECOND_TESTS_JPEG_WRITE_H
-#define RECOND_TESTS_JPEG_WRITE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -50,5 +49,3 @@ static inline uint8_t *jpeg_write(const uint8_t *rgb, int w, int h, int quality,
 {
     return jpeg_write_as(rgb, w, h, quality, 2, 2, len);
 }
-
-#endif

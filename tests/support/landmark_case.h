@@ -2,8 +2,7 @@
  * landmark_case.h - landmarks that a walking camera saw, with their truth, and Levenberg-Marquardt
  * as the judge of what optimises them
  */
-#ifndef RECOND_TESTS_SUPPORT_LANDMARK_CASE_H
-#define RECOND_TESTS_SUPPORT_LANDMARK_CASE_H
+#pragma once
 
 #include "gpu/track/landmark_search_point.h"
 
@@ -166,5 +165,3 @@ static inline void landmark_case_lm(const struct landmark_search_batch *b,
         mu *= 0.1;
     }
 }
-
-#endif

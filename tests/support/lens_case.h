@@ -1,8 +1,7 @@
 /*
  * lens_case.h - cameras of every model, for a picture of w x h
  */
-#ifndef RECOND_TESTS_SUPPORT_LENS_CASE_H
-#define RECOND_TESTS_SUPPORT_LENS_CASE_H
+#pragma once
 
 #include "proto/geom/lens.h"
 
@@ -35,5 +34,3 @@ static inline int lens_case(int i, struct lens *l, struct intrinsics *K, int w, 
     }
     return 0;
 }
-
-#endif

@@ -2,8 +2,7 @@
  * lens_warp.h - the picture of a pinhole camera, and its depth, as a camera of another model at the
  * same place would have taken them
  */
-#ifndef RECOND_TESTS_SUPPORT_LENS_WARP_H
-#define RECOND_TESTS_SUPPORT_LENS_WARP_H
+#pragma once
 
 #include "proto/geom/lens.h"
 
@@ -97,5 +96,3 @@ static inline void lens_warp_run(const struct lens_warp *p, uint8_t *rgb, uint16
                 from_depth[at + (u > 0.5f && right) + (v > 0.5f && below ? (size_t)p->w : 0)];
         }
 }
-
-#endif

@@ -2,8 +2,7 @@
  * line.h - a CPU session without networks: one call runs a frame with a given depth through the
  * whole line
  */
-#ifndef RECOND_TESTS_SUPPORT_LINE_H
-#define RECOND_TESTS_SUPPORT_LINE_H
+#pragma once
 
 #include "gpu/mono/session_cpu.h"
 #include "tests/support/scene.h"
@@ -102,5 +101,3 @@ static inline int line_scene(struct line *l, const struct scene *scene, const st
     scene_draw(scene, T_wc, l->K, l->w, l->h, l->depth, l->rgb);
     return line_frame(l, T_wc);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* line_case.h - a test of one `line` (line.h), which it opens, and of the scene that is `drawn` */
-#ifndef RECOND_TESTS_SUPPORT_LINE_CASE_H
-#define RECOND_TESTS_SUPPORT_LINE_CASE_H
+#pragma once
 
 #include "tests/support/line.h"
 #include "tests/support/unit.h"
@@ -22,5 +21,3 @@ FIXTURE(line_case_tear_down)
 }
 
 #define LINE_TEST(name) TEST_WITH(name, line_case_set_up, line_case_tear_down)
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * net_case.h - run a network on the CUDA executor from a test that knows nothing of CUDA
  */
-#ifndef RECOND_TESTS_NET_CASE_H
-#define RECOND_TESTS_NET_CASE_H
+#pragma once
 
 #include "gpu/net/net.h"
 
@@ -26,5 +25,4 @@ struct net_case_api {
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -4,8 +4,7 @@
  * Written from the ONNX operator pages, without a look at gpu/: double accumulators, no layout, no
  * fusion.
  */
-#ifndef RECOND_TESTS_NET_REF_H
-#define RECOND_TESTS_NET_REF_H
+#pragma once
 
 #include "gpu/net/net.h"
 #include "tests/support/onnx_build.h"
@@ -322,5 +321,3 @@ static inline struct ref ref_begin(struct onnx_build *b, int opset, int conv, in
         p.lo[a] = p.hi[a] = 1;
     return ref_conv(*in, k, NULL, p);
 }
-
-#endif

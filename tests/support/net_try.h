@@ -1,8 +1,7 @@
 /*
  * net_try.h - load, plan and run a model that may be anything, within small limits
  */
-#ifndef RECOND_TESTS_NET_TRY_H
-#define RECOND_TESTS_NET_TRY_H
+#pragma once
 
 #include "tests/support/net_ref.h"
 
@@ -43,5 +42,3 @@ static inline void check_refused(int rc, const struct err *err)
     for (const char *s = err->where; *s; s++)
         assert_true(*s >= 0x20 && *s < 0x7f);
 }
-
-#endif

@@ -12,8 +12,7 @@
  * Only the wire format of protobuf is needed for it, so a test can write what no honest library
  * would.
  */
-#ifndef RECOND_TESTS_ONNX_BUILD_H
-#define RECOND_TESTS_ONNX_BUILD_H
+#pragma once
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -260,5 +259,3 @@ static inline void onnx_free(struct onnx_build *b)
     free(b->file.p);
     memset(b, 0, sizeof *b);
 }
-
-#endif

@@ -4,8 +4,7 @@
  * oneDNN chooses other layouts there (blocks of 8 channels with AVX2), so other paths of the
  * executor.
  */
-#ifndef RECOND_TESTS_OTHER_CPUS_H
-#define RECOND_TESTS_OTHER_CPUS_H
+#pragma once
 
 #include "tests/support/unit.h"
 
@@ -37,5 +36,3 @@ TEST(other_cpus)
             fail_msg("with DNNL_MAX_CPU_ISA=%s: status %d", isa[i], status);
     }
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* outbox_reader.h - a client without a line: it reads an outbox, and checks what it is told */
-#ifndef RECOND_TESTS_OUTBOX_READER_H
-#define RECOND_TESTS_OUTBOX_READER_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -175,5 +174,3 @@ static inline void commit(struct mirror *m, uint32_t n, int spread, struct mirro
     mirror_commit(m, 0, changes, n, out);
     assert_int_equal(out->n_left_out, 0);
 }
-
-#endif

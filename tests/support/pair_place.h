@@ -5,8 +5,7 @@
  * `room` is that of tests/golden/panorama/room.inc, `market` that of market.inc: the same solids
  * with patterns of our own. Pictures carry noise of two levels either way, and no shadows.
  */
-#ifndef RECOND_TESTS_PAIR_PLACE_H
-#define RECOND_TESTS_PAIR_PLACE_H
+#pragma once
 
 #include "tests/support/pair_room.h"
 
@@ -265,5 +264,3 @@ static inline void pair_place_draw(const struct pair_place *place, uint8_t *rgb,
             }
         }
 }
-
-#endif

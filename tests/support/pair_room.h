@@ -4,8 +4,7 @@
  * The same measures as tests/golden/panorama/room.inc, without its shadows: what benches look at,
  * and the distance of a place to its nearest surface.
  */
-#ifndef RECOND_TESTS_PAIR_ROOM_H
-#define RECOND_TESTS_PAIR_ROOM_H
+#pragma once
 
 #include "gpu/gpu.h"
 
@@ -106,5 +105,3 @@ static inline void pair_room_draw(uint8_t *rgb, int side, const struct lens *l, 
                 pair_room_colour(out, at, vec3_sub(rigid_apply(T_wc, ray), at));
         }
 }
-
-#endif

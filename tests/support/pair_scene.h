@@ -4,8 +4,7 @@
  * Every surface has a pattern of its own, so that colours tell surfaces apart. The room is 2 m wide
  * and 1.2 m high about (0, 0, 0.6); the box stands at (0.5, 0.3).
  */
-#ifndef RECOND_TESTS_PAIR_SCENE_H
-#define RECOND_TESTS_PAIR_SCENE_H
+#pragma once
 
 #include "tests/support/gpu_case.h"
 
@@ -143,5 +142,3 @@ static inline struct gpu_session_config pair_config(void)
     c.field_rad = 2.1f;
     return c;
 }
-
-#endif

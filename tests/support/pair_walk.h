@@ -4,8 +4,7 @@
  * A round of 12 m along the walls, 6 cm a frame, 1.45 m above the floor, as a walking person
  * carries the camera on a stick: it sways, leans by a few degrees and looks the way it goes.
  */
-#ifndef RECOND_TESTS_PAIR_WALK_H
-#define RECOND_TESTS_PAIR_WALK_H
+#pragma once
 
 #include "proto/geom/lens.h"
 
@@ -66,5 +65,3 @@ static inline struct lens pair_walk_lens(void)
     l.model = LENS_SPHERE;
     return l;
 }
-
-#endif

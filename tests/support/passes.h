@@ -1,8 +1,7 @@
 /*
  * passes.h - how long a pass of an item took, by its name
  */
-#ifndef RECOND_TESTS_SUPPORT_PASSES_H
-#define RECOND_TESTS_SUPPORT_PASSES_H
+#pragma once
 
 #include "gpu/gpu.h"
 
@@ -16,5 +15,3 @@ static inline float pass_us(const struct gpu_item *item, const char *name)
             return item->passes[i].us;
     return 0.0f;
 }
-
-#endif

@@ -4,8 +4,7 @@
  * depth = red + 1; each of the six values of the motion is the mean of weighted planes: three of
  * the previous picture, three of this one, the ray's x and y.
  */
-#ifndef RECOND_TESTS_SUPPORT_PIXEL_NETS_H
-#define RECOND_TESTS_SUPPORT_PIXEL_NETS_H
+#pragma once
 
 #include "tests/support/onnx_build.h"
 #include "tests/support/unit.h"
@@ -44,5 +43,3 @@ static inline void pixel_nets_write(char *depth_path, char *motion_path, const f
     onnx_node(&b, "GlobalAveragePool", "planes", "motion");
     pixel_net_write(&b, "motion", motion_path);
 }
-
-#endif

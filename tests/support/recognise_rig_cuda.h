@@ -3,8 +3,7 @@
  *
  * A test reaches it through a table, as it does track_rig_cuda.h's.
  */
-#ifndef RECOND_TESTS_SUPPORT_RECOGNISE_RIG_CUDA_H
-#define RECOND_TESTS_SUPPORT_RECOGNISE_RIG_CUDA_H
+#pragma once
 
 #include "gpu/recognise/recognise_cuda.h"
 
@@ -26,5 +25,4 @@ extern const struct recognise_rig_api *recognise_rig_cuda;
 
 #ifdef __cplusplus
 }
-#endif
 #endif

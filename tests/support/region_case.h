@@ -2,8 +2,7 @@
  * region_case.h - a shape on a table, scanned by a session with a sensor's depth and enrolled as a
  * box of its world
  */
-#ifndef RECOND_TESTS_REGION_CASE_H
-#define RECOND_TESTS_REGION_CASE_H
+#pragma once
 
 #include "tests/support/core_rig.h"
 #include "tests/support/shape_case.h"
@@ -156,5 +155,3 @@ static inline int region_case_enrol(const char *name, const struct api_region *r
 
     return core_ops.object_add(rig.core, "", name, "", &shape, object, err);
 }
-
-#endif

@@ -5,8 +5,7 @@
  * FULL=1 (`make check-full`) runs the whole sweep. Else SEED=n (1) decides which cases are taken,
  * so a failure can be had again.
  */
-#ifndef RECOND_TESTS_SAMPLE_H
-#define RECOND_TESTS_SAMPLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -49,5 +48,3 @@ static inline bool sample_takes(uint32_t seed, uint64_t i, uint32_t of)
     x = (x ^ x >> 29) * 0xbf58476d1ce4e5b9u;
     return sample_full() || (x >> 32) % of == 0;
 }
-
-#endif

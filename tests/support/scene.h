@@ -6,8 +6,7 @@
  * axis-aligned one. Depth is z-depth of the first surface that the ray through a pixel's centre
  * meets.
  */
-#ifndef RECOND_TESTS_SUPPORT_SCENE_H
-#define RECOND_TESTS_SUPPORT_SCENE_H
+#pragma once
 
 #include "proto/types.h"
 
@@ -115,5 +114,3 @@ static inline float scene_random(uint32_t *state)
     *state ^= *state << 5;
     return (float)(*state >> 8) * (1.0f / 16777216.0f);
 }
-
-#endif

@@ -4,8 +4,7 @@
  * tests/run gives each program a folder of its own ($TMPDIR) and removes it when the program has
  * ended, also when it was killed.
  */
-#ifndef RECOND_TESTS_SCRATCH_H
-#define RECOND_TESTS_SCRATCH_H
+#pragma once
 
 #include <ftw.h>
 #include <stdio.h>
@@ -38,5 +37,3 @@ static inline int scratch_remove(const char *folder)
 {
     return nftw(folder, scratch_remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
-
-#endif

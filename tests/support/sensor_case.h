@@ -1,8 +1,7 @@
 /*
  * sensor_case.h - what a depth sensor beside the colour camera sees of the drawn room
  */
-#ifndef RECOND_TESTS_SUPPORT_SENSOR_CASE_H
-#define RECOND_TESTS_SUPPORT_SENSOR_CASE_H
+#pragma once
 
 #include "gpu/gpu.h"
 #include "tests/support/scene.h"
@@ -61,5 +60,3 @@ static inline void sensor_case_draw(struct sensor_case *c, const struct scene *s
         c->values[i] =
             (uint16_t)((c->sensor.inverse ? 6553.5f / c->depth[i] : c->depth[i] * 1000.0f) + 0.5f);
 }
-
-#endif

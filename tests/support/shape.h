@@ -8,8 +8,7 @@
  *          normal error of half an eighth (Khoshelham and Elberink 2012: 1.4 mm at one metre,
  *          growing with the square of depth), rounded to whole eighths
  */
-#ifndef RECOND_TESTS_SHAPE_H
-#define RECOND_TESTS_SHAPE_H
+#pragma once
 
 #include "proto/types.h"
 
@@ -46,5 +45,3 @@ struct rigid shape_put(float degrees, float x, float y, float z);
 void shape_draw(float *depth, int *owner, int w, int h, struct intrinsics K,
                 const struct rigid *T_wc, const struct shape_place *place, int n);
 void shape_noise(float *depth, int n, uint32_t seed);
-
-#endif

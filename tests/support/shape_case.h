@@ -1,6 +1,5 @@
 /* shape_case.h - libraries and scenes of the shapes, for tests and benches of recognition */
-#ifndef RECOND_TESTS_SHAPE_CASE_H
-#define RECOND_TESTS_SHAPE_CASE_H
+#pragma once
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -134,5 +133,3 @@ static inline void shape_off(float *degrees, float *metres, const struct rigid *
     *degrees = acosf(cosine < 1 ? cosine : 1) * 57.29578f;
     *metres = sqrtf(d2);
 }
-
-#endif

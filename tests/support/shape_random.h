@@ -1,6 +1,5 @@
 /* shape_random.h - numbers of chance that are the same everywhere */
-#ifndef RECOND_TESTS_SHAPE_RANDOM_H
-#define RECOND_TESTS_SHAPE_RANDOM_H
+#pragma once
 
 #include <math.h>
 #include <stdint.h>
@@ -27,5 +26,3 @@ static inline float shape_normal(uint32_t *state)
         sum += shape_uniform(state);
     return sum;
 }
-
-#endif

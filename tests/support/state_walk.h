@@ -1,8 +1,7 @@
 /*
  * state_walk.h - sessions on the CPU whose state has something of everything, and their bytes
  */
-#ifndef RECOND_TESTS_SUPPORT_STATE_WALK_H
-#define RECOND_TESTS_SUPPORT_STATE_WALK_H
+#pragma once
 
 #include "gpu/mono/state.h"
 #include "proto/section.h"
@@ -103,5 +102,3 @@ static inline uint8_t *field(uint8_t *buf, size_t len, const char *tag, size_t a
     assert_true(section_find(&s, buf, len, SECTION_TAG(tag[0], tag[1], tag[2], tag[3])));
     return (uint8_t *)(uintptr_t)s.body + at;
 }
-
-#endif

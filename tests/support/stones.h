@@ -4,8 +4,7 @@
  * The stones are 12 and 5 cm large, in shades of their own that follow from a seed: another seed is
  * another room.
  */
-#ifndef RECOND_TESTS_SUPPORT_STONES_H
-#define RECOND_TESTS_SUPPORT_STONES_H
+#pragma once
 
 #include <string.h>
 
@@ -69,5 +68,3 @@ static inline void stones_see(struct describe_keyframe *k, const struct rigid *T
     describe_grey(&p, stones.grey, stones.rgb);
     describe_picture(k, &stones.room, &p);
 }
-
-#endif

@@ -2,8 +2,7 @@
  * store_rig.h - sessions that outlive the process: a child feeds a core and dies, by SIGKILL or by
  * its own doing; then the test opens the same folder and looks
  */
-#ifndef RECOND_TESTS_STORE_RIG_H
-#define RECOND_TESTS_STORE_RIG_H
+#pragma once
 
 #include "tests/support/core_rig.h"
 
@@ -212,5 +211,3 @@ static inline int feed_and_kill(int checkpoint_frames, uint64_t frames, char id[
     frames_before = frames;
     return in_a_child(feed_and_be_killed, id);
 }
-
-#endif

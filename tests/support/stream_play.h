@@ -2,8 +2,7 @@
  * stream_play.h - what the tests of a client's stream share: what they see, and the messages of a
  * server that they play (ws_fake.h)
  */
-#ifndef RECOND_TESTS_SUPPORT_STREAM_PLAY_H
-#define RECOND_TESTS_SUPPORT_STREAM_PLAY_H
+#pragma once
 
 #include "api/client/client.h"
 #include "tests/support/ws_fake.h"
@@ -218,5 +217,3 @@ static inline void send_sync(struct ws_fake *s, uint64_t revision, uint32_t n, b
         ws_fake_text(s, text);
     cloud_free(&c);
 }
-
-#endif

@@ -3,8 +3,7 @@
  *
  * The depth network answers TINY_DEPTH_M everywhere, the motion network no motion.
  */
-#ifndef RECOND_TESTS_TINY_MODEL_H
-#define RECOND_TESTS_TINY_MODEL_H
+#pragma once
 
 #include "tests/support/onnx_build.h"
 #include "tests/support/scratch.h"
@@ -74,5 +73,3 @@ static inline void tiny_models_remove(const char *dir)
     }
     rmdir(dir);
 }
-
-#endif

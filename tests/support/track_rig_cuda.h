@@ -3,8 +3,7 @@
  *
  * A test reaches it through a table, as it does fusion_cuda.h's.
  */
-#ifndef RECOND_TESTS_SUPPORT_TRACK_RIG_CUDA_H
-#define RECOND_TESTS_SUPPORT_TRACK_RIG_CUDA_H
+#pragma once
 
 #include "gpu/track/landmark.h"
 #include "gpu/track/path.h"
@@ -36,5 +35,4 @@ extern const struct track_rig_api *track_rig_cuda;
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -5,8 +5,7 @@
  * whole program; FIXTURE(name) { ... return 0; } is such a set-up or tear-down. Include it in one
  * file of a program: it defines main().
  */
-#ifndef RECOND_TESTS_SUPPORT_UNIT_H
-#define RECOND_TESTS_SUPPORT_UNIT_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -57,5 +56,3 @@ int main(void)
 {
     return _cmocka_run_group_tests("tests", unit_tests, unit_n, unit_set_up, unit_tear_down);
 }
-
-#endif

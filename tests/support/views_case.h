@@ -2,8 +2,7 @@
  * views_case.h - a camera that walks through the room of scene.h, painted so that windows match,
  * with single-view depth that errs smoothly
  */
-#ifndef RECOND_TESTS_SUPPORT_VIEWS_CASE_H
-#define RECOND_TESTS_SUPPORT_VIEWS_CASE_H
+#pragma once
 
 #include "gpu/views/views.h"
 #include "tests/support/scene.h"
@@ -73,5 +72,3 @@ static inline void views_case_draw(struct views_case *c, int i, float scale)
     c->frame.K = K;
     c->frame.source = c->frame.submap = c->frame.breaks = c->frame.goes_on = c->frame.begins = 0;
 }
-
-#endif

@@ -2,8 +2,7 @@
  * views_line.h - the line with depth out of many views, one call a frame of the walk of
  * views_case.h
  */
-#ifndef RECOND_TESTS_SUPPORT_VIEWS_LINE_H
-#define RECOND_TESTS_SUPPORT_VIEWS_LINE_H
+#pragma once
 
 #include "tests/support/line.h"
 #include "tests/support/views_case.h"
@@ -35,5 +34,3 @@ static inline void views_line_step(struct line *l)
     assert_int_equal(gpu_submit(l->g, &gpu_line_mono, &item, 1, NULL), 0);
     assert_int_equal(gpu_wait(l->g, &item, 1, NULL), 0);
 }
-
-#endif

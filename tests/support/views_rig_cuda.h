@@ -3,8 +3,7 @@
  *
  * A test reaches it through a table, as it does fusion_cuda.h's.
  */
-#ifndef RECOND_TESTS_SUPPORT_VIEWS_RIG_CUDA_H
-#define RECOND_TESTS_SUPPORT_VIEWS_RIG_CUDA_H
+#pragma once
 
 #include "gpu/views/views.h"
 #include "proto/err.h"
@@ -31,5 +30,4 @@ extern const struct views_rig_api *views_rig_cuda;
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -6,8 +6,7 @@
  * without a stream if its stream is the default one, by any of its names, or if the call has no
  * stream at all and waits for the device.
  */
-#ifndef RECOND_TESTS_WATCH_CUDA_H
-#define RECOND_TESTS_WATCH_CUDA_H
+#pragma once
 
 #ifdef __cplusplus
 extern "C" {
@@ -30,5 +29,4 @@ int watch_cuda_misbehave(void);
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -2,8 +2,7 @@
  * ws_case.h - what the tests of the stream edge share: one server, one session, short ways to say
  * what a client does and what must come back (cmocka asserts)
  */
-#ifndef RECOND_TESTS_SUPPORT_WS_CASE_H
-#define RECOND_TESTS_SUPPORT_WS_CASE_H
+#pragma once
 
 #include "tests/support/edge.h"
 
@@ -39,5 +38,3 @@ void ws_case_expect_error(int fd, int status);
 void ws_case_expect_close(int fd, int code);
 /* Until so many streams are open in the core; fails after a minute. */
 void ws_case_expect_streams(int n);
-
-#endif

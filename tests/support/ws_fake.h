@@ -4,8 +4,7 @@
  * The test hands a function that plays the server's part of one connection; it runs for each
  * connection in turn. Nothing of the library under test is used on this side.
  */
-#ifndef RECOND_TESTS_SUPPORT_WS_FAKE_H
-#define RECOND_TESTS_SUPPORT_WS_FAKE_H
+#pragma once
 
 #include <arpa/inet.h>
 /* openssl/types.h has a type of the name of proto/err.h's code. */
@@ -191,5 +190,3 @@ static inline void ws_fake_stop(struct ws_fake *s)
     pthread_join(s->thread, NULL);
     close(s->listener);
 }
-
-#endif

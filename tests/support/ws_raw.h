@@ -2,8 +2,7 @@
  * ws_raw.h - a WebSocket client made of bytes: every frame is written as the test wants it, right
  * or wrong
  */
-#ifndef RECOND_TESTS_SUPPORT_WS_RAW_H
-#define RECOND_TESTS_SUPPORT_WS_RAW_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,5 +38,3 @@ struct ws_raw_message {
 struct ws_raw_message ws_raw_read(int fd);
 /* Nothing comes for ms. */
 bool ws_raw_quiet(int fd, int ms);
-
-#endif

@@ -5,7 +5,6 @@
 #include "gpu/base/ops.h"
 #include "tests/support/gpu_case.h"
 #include "tests/support/scene.h"
-#include "tests/support/unit.h"
 
 #include <string.h>
 

@@ -10,7 +10,6 @@
  */
 #include "tests/support/net_case.h"
 #include "tests/support/net_ref.h"
-#include "tests/support/unit.h"
 
 #define BOUND 5e-3
 #define BOUND_FOREIGN 1e-2

@@ -7,7 +7,6 @@
  */
 #include "tests/support/gpu_case.h"
 #include "tests/support/pair_scene.h"
-#include "tests/support/unit.h"
 
 #include <stdlib.h>
 

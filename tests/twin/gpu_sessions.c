@@ -8,7 +8,6 @@
 #include "tests/support/count_malloc.h"
 #include "tests/support/gpu_case.h"
 #include "tests/support/scene.h"
-#include "tests/support/unit.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -10,7 +10,6 @@
 #include "tests/support/scene.h"
 #include "tests/support/tiny_model.h"
 #include "tests/support/watch_cuda.h"
-#include "tests/support/unit.h"
 
 #include <stdio.h>
 #include <string.h>

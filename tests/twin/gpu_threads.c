@@ -7,7 +7,6 @@
 #include "tests/support/gpu_case.h"
 #include "tests/support/scene.h"
 #include "tests/support/tiny_model.h"
-#include "tests/support/unit.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

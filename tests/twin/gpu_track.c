@@ -11,7 +11,6 @@
 #include "tests/support/landmark_case.h"
 #include "tests/support/track_rig_cuda.h"
 #include "tests/support/views_case.h"
-#include "tests/support/unit.h"
 
 /* A tentative definition: in a build with CUDA the linker takes that of track_rig_cuda.cu. */
 const struct track_rig_api *track_rig_cuda __attribute__((common));

@@ -11,7 +11,6 @@
 #include "gpu/base/ops.h"
 #include "gpu/mono/image_point.h"
 #include "tests/support/gpu_case.h"
-#include "tests/support/unit.h"
 
 #define NET_W 96
 #define NET_H 64

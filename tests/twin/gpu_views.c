@@ -10,7 +10,6 @@
 #include "tests/support/gpu_case.h"
 #include "tests/support/views_case.h"
 #include "tests/support/views_rig_cuda.h"
-#include "tests/support/unit.h"
 
 /* A tentative definition: in a build with CUDA the linker takes that of views_rig_cuda.cu. */
 const struct views_rig_api *views_rig_cuda __attribute__((common));

@@ -1,7 +1,6 @@
 /* A client's stream that loses its connection: what it asks for on the next one, what it sends
  * again, when it comes back by itself and when it does not. Takes 9 s: pauses. */
 #include "tests/support/stream_play.h"
-#include "tests/support/unit.h"
 
 #include <time.h>
 

@@ -1,7 +1,6 @@
 /* The stream of a client against a server that the test plays: window, mirror, asking again, and a
  * server that breaks the protocol. */
 #include "tests/support/stream_play.h"
-#include "tests/support/unit.h"
 
 #include <time.h>
 

@@ -1,7 +1,6 @@
 /* Convolutions, dense layers and pools of the oneDNN executor against plain loops. */
 #include "tests/support/net_ref.h"
 #include "tests/support/other_cpus.h"
-#include "tests/support/unit.h"
 
 #define BOUND 2e-6 /* float32 sums of up to 1,152 products, against double: 1e-7 sqrt(1152) */
 

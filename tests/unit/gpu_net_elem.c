@@ -1,7 +1,6 @@
 /* Activations, arithmetic, normalisation and moves of the oneDNN executor against plain loops. */
 #include "tests/support/net_ref.h"
 #include "tests/support/other_cpus.h"
-#include "tests/support/unit.h"
 
 #define BOUND 3e-6
 

@@ -8,7 +8,6 @@
  */
 #include "tests/support/net_ref.h"
 #include "tests/support/other_cpus.h"
-#include "tests/support/unit.h"
 
 #include <sys/stat.h>
 

@@ -2,7 +2,6 @@
  * them. */
 #include "tests/support/net_ref.h"
 #include "tests/support/other_cpus.h"
-#include "tests/support/unit.h"
 
 #define BOUND 3e-6
 

@@ -2,7 +2,6 @@
 #include "tests/support/count_malloc.h"
 #include "tests/support/net_ref.h"
 #include "tests/support/other_cpus.h"
-#include "tests/support/unit.h"
 
 #include "gpu/net/net_dnnl.h"
 

@@ -8,7 +8,6 @@
 #include "tests/support/passes.h"
 #include "tests/support/pixel_nets.h"
 #include "tests/support/scene.h"
-#include "tests/support/unit.h"
 
 #define W 64
 #define H 48

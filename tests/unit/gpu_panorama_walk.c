@@ -3,7 +3,6 @@
 #include "proto/section.h"
 #include "tests/support/gpu_case.h"
 #include "tests/support/pair_scene.h"
-#include "tests/support/unit.h"
 
 #include <stdlib.h>
 

@@ -400,8 +400,8 @@ static void open_model(struct gpu_model **m, struct gpu *g, enum gpu_model_kind 
     assert_int_equal(gpu_model_open(m, g, &info, NULL), 0);
 }
 
-/* motion = 0.05 (mean previous red, mean previous - current green, ray x), so
- * that a pose shows whether the previous picture was the right one. */
+/* motion = 0.05 (mean previous red, mean previous - current green, ray x), so that a pose shows
+ * whether the previous picture was the right one. */
 static void open_nets(struct nets *n)
 {
     const struct gpu_config device = {.device = "cpu", .threads = 1};

@@ -1,6 +1,5 @@
 /* gpu_state_builds - states that other builds wrote: their sections are skipped or told */
 #include "tests/support/state_walk.h"
-#include "tests/support/unit.h"
 
 /* The row, and a section behind it, in memory of its own. */
 static uint8_t *with_one_more(const uint8_t *buf, size_t *len, const char *tag, unsigned flags)

@@ -1,7 +1,6 @@
 /* The mirror as the daemon fills it: keys, hash, staging, commits, patches. */
 #include "proto/wire/delta.h"
 #include "tests/support/cloud.h"
-#include "tests/support/unit.h"
 
 /* ------------------------------------------------------------------------- keys and hash */
 

@@ -2,7 +2,6 @@
  * nothing. */
 #include "proto/wire/delta.h"
 #include "tests/support/cloud.h"
-#include "tests/support/unit.h"
 
 #define CLIENTS 4
 

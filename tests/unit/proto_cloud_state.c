@@ -5,7 +5,6 @@
 #include "proto/bytes.h"
 #include "proto/wire/delta.h"
 #include "tests/support/cloud.h"
-#include "tests/support/unit.h"
 
 #define COMMITS 30
 #define HEAD 40 /* bytes before the blocks */

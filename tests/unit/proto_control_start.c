@@ -1,6 +1,5 @@
 /* proto_control_start.c - a client's first message: there and back, what is refused and where */
 #include "tests/support/control_case.h"
-#include "tests/support/unit.h"
 
 TEST(test_start)
 {

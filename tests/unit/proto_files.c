@@ -3,7 +3,6 @@
 
 #include "proto/image/png.h"
 #include "tests/support/file_case.h"
-#include "tests/support/unit.h"
 
 static char other[160];
 

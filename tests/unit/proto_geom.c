@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "proto/geom/octa.h"
 #include "proto/geom/robust.h"
@@ -10,7 +11,6 @@
 #include "proto/geom/tree.h"
 #include "tests/support/bound.h"
 #include "tests/support/geom_case.h"
-#include "tests/support/unit.h"
 
 /* -------------------------------------------------------------------------------------- tree */
 

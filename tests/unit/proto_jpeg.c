@@ -3,6 +3,7 @@
  * memory. The pictures are written by libjpeg-turbo itself, so that progressive, arithmetic and
  * CMYK ones are real.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>

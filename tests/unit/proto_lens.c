@@ -7,7 +7,6 @@
 #include "proto/geom/lens.h"
 #include "tests/support/bound.h"
 #include "tests/support/geom_case.h"
-#include "tests/support/unit.h"
 
 #define W 640
 #define H 480

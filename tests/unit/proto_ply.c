@@ -5,7 +5,6 @@
 #include "proto/cloud/ply.h"
 #include "tests/support/file_case.h"
 #include "tests/support/cloud.h"
-#include "tests/support/unit.h"
 
 #define STEP 0.001f
 

@@ -1,8 +1,7 @@
 /*
  * block_scan.cuh - exclusive sums over the threads of a block, as the fusion kernels call CUB's
  */
-#ifndef RECOND_TESTS_EMULATE_BLOCK_SCAN_CUH
-#define RECOND_TESTS_EMULATE_BLOCK_SCAN_CUH
+#pragma once
 
 #include <cuda_runtime.h>
 
@@ -43,4 +42,3 @@ template <class T, int THREADS> class BlockScan
     TempStorage *at;
 };
 } // namespace cub
-#endif
