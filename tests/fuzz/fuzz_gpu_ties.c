@@ -20,9 +20,11 @@ static void need(int ok)
 
 static struct ties *fresh(void)
 {
+    struct tie_params params;
     struct ties *t;
 
-    need(ties_new(&t, NULL) == 0);
+    params_fill(&params, &tie_params_stage, NULL, NULL);
+    need(ties_new(&t, &params, NULL) == 0);
     return t;
 }
 
