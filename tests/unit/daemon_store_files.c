@@ -2,6 +2,8 @@
  * and the others come back. */
 #include "tests/support/store_rig.h"
 
+#include "daemon/disk/store_internal.h"
+
 #include <dirent.h>
 
 static char file[256]; /* that find() found last */
@@ -146,6 +148,33 @@ static void an_old_session_keeps_the_rules_of_its_time(void **state)
     assert_int_equal(fusion_of(id), SESSION_FUSION_PAPER);
 }
 
+/* The same of a panorama: the option `consistency` came later than the paper's rule. */
+static void an_old_panorama_keeps_the_paper_s_consistency(void **state)
+{
+    static const char *const options[] = {"", ",\"consistency\":\"patch\""};
+    struct store_manifest m;
+    int fd = open(folder, O_RDONLY | O_DIRECTORY);
+
+    (void)state;
+    snprintf(file, sizeof(file), "%s/old", folder);
+    assert_int_equal(mkdir(file, 0700), 0);
+    snprintf(file, sizeof(file), "%s/old/meta.json", folder);
+    for (int i = 0; i < 2; i++) {
+        FILE *f = fopen(file, "w");
+
+        assert_non_null(f);
+        fprintf(f,
+                "{\"version\":3,\"id\":\"old\",\"epoch\":1,\"rank\":0,"
+                "\"options\":{\"kind\":\"panorama\"%s}}",
+                options[i]);
+        assert_int_equal(fclose(f), 0);
+        assert_int_equal(store_manifest_read(fd, "old", &m, NULL), 0);
+        assert_int_equal(m.options.consistency,
+                         i ? SESSION_CONSISTENCY_PATCH : SESSION_CONSISTENCY_PAPER);
+    }
+    close(fd);
+}
+
 static void pipes_hold_up_no_start(void **state)
 {
     static const char *const names[] = {"meta.json", ".seg", "synced"};
@@ -198,6 +227,7 @@ int main(void)
         T(a_lost_manifest_deletes_nothing),
         T(a_changed_manifest_is_not_believed),
         T(an_old_session_keeps_the_rules_of_its_time),
+        T(an_old_panorama_keeps_the_paper_s_consistency),
         T(pipes_hold_up_no_start),
         T(a_cut_behind_synced_records_is_damage),
     };
