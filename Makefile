@@ -94,6 +94,7 @@ API_SRC    := $(filter-out $(filter-out api/file.c,$(CLIENT_SRC)) $(CTL_SRC) $(i
 DAEMON_SRC := $(filter-out daemon/main.c,$(call rooms,daemon,*.c))
 
 COMMA := ,
+HASH := \#
 # `$(call run,WORD) command`: the command alone under V=1, else one line WORD target
 run = $(if $(filter 1,$(V)),,@printf '%-7s %s\n' $(1) $(@:$(O)/%=%);)
 objs = $(addprefix $(O)/,$(addsuffix .o,$(1)))
@@ -305,7 +306,7 @@ $(O)/tests/bench/peer_pcl: tests/bench/peer_pcl.cpp
 	@test -n '$(PCL_FLAGS)' || { echo 'pcl_registration not found: install libpcl-dev' >&2; exit 1; }
 	$(call run,CXX)g++ -O2 -std=c++17 -w -o $@ $< $(PCL_FLAGS)
 # Levenberg-Marquardt on the processor, the judge of the optimiser of landmarks: tests/bench/card runs it where it is
-CERES_FLAGS ?= $(shell echo '\#include <ceres/version.h>' | g++ -E -x c++ - >/dev/null 2>&1 && echo '-isystem /usr/include/eigen3 -lceres -lglog -lpthread')
+CERES_FLAGS ?= $(shell printf '%s\n' '$(HASH)include <ceres/version.h>' | g++ -E -x c++ - >/dev/null 2>&1 && echo '-isystem /usr/include/eigen3 -lceres -lglog -lpthread')
 peer-ceres: $(O)/tests/bench/peer_ceres ## where Debian's libceres-dev is: Levenberg-Marquardt beside the optimiser of landmarks
 $(O)/tests/bench/peer_ceres: tests/bench/peer_ceres.cpp
 	@mkdir -p $(@D)
