@@ -6,7 +6,7 @@ struct hypothesis_params hypothesis_params_default(void)
 {
     struct hypothesis_params p;
 
-    params_fill(&p, &hypothesis_params_stage, NULL, NULL);
+    params_fill(&p, &recognise_params_hypothesis, NULL, NULL);
     return p;
 }
 

@@ -4,6 +4,6 @@ struct match_params match_params_default(void)
 {
     struct match_params p;
 
-    params_fill(&p, &match_params_stage, NULL, NULL);
+    params_fill(&p, &recognise_params_match, NULL, NULL);
     return p;
 }

@@ -218,7 +218,7 @@ int object_add_cloud(struct object *o, const struct object_point *point, size_t 
     size_t facing = 0;
     int rc = 0;
 
-    params_fill(&s.params, &cloud_params_stage, NULL, NULL);
+    params_fill(&s.params, &recognise_params_cloud, NULL, NULL);
     coarse.normal_px = s.params.normal_px;
     for (size_t i = 0; i < n; i++)
         facing += vec3_norm2(point[i].normal) > 0;

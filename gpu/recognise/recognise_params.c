@@ -24,7 +24,8 @@ static const struct params_row surface_rows[] = {SURFACE_PARAMS(SURFACE_ROW)},
 #stage, stage##_rows, sizeof stage##_rows / sizeof *stage##_rows \
     }
 
-const struct params_stage surface_params_stage = STAGE(surface),
-                          tensor_params_stage = STAGE(tensor), match_params_stage = STAGE(match),
-                          hypothesis_params_stage = STAGE(hypothesis),
-                          cloud_params_stage = STAGE(cloud);
+const struct params_stage recognise_params_surface = STAGE(surface),
+                          recognise_params_tensor = STAGE(tensor),
+                          recognise_params_match = STAGE(match),
+                          recognise_params_hypothesis = STAGE(hypothesis),
+                          recognise_params_cloud = STAGE(cloud);

@@ -111,8 +111,8 @@ struct cloud_params {
     CLOUD_PARAMS(PARAMS_FIELD)
 };
 
-extern const struct params_stage surface_params_stage, tensor_params_stage, match_params_stage,
-    hypothesis_params_stage, cloud_params_stage;
+extern const struct params_stage recognise_params_surface, recognise_params_tensor,
+    recognise_params_match, recognise_params_hypothesis, recognise_params_cloud;
 
 #ifdef __cplusplus
 }

@@ -8,7 +8,7 @@ struct surface_params surface_params_default(void)
 {
     struct surface_params p;
 
-    params_fill(&p, &surface_params_stage, NULL, NULL);
+    params_fill(&p, &recognise_params_surface, NULL, NULL);
     return p;
 }
 

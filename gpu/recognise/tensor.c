@@ -6,7 +6,7 @@ struct tensor_params tensor_params_default(void)
 {
     struct tensor_params p;
 
-    params_fill(&p, &tensor_params_stage, NULL, NULL);
+    params_fill(&p, &recognise_params_tensor, NULL, NULL);
     return p;
 }
 

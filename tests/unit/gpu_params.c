@@ -28,9 +28,9 @@ static void check_rows(const struct params_stage *s)
 
 static void test_rows(void **state)
 {
-    const struct params_stage *const others[] = {&surface_params_stage, &tensor_params_stage,
-                                                 &match_params_stage, &hypothesis_params_stage,
-                                                 &cloud_params_stage};
+    const struct params_stage *const others[] = {
+        &recognise_params_surface, &recognise_params_tensor, &recognise_params_match,
+        &recognise_params_hypothesis, &recognise_params_cloud};
     const struct params_stage *s;
 
     (void)state;
