@@ -298,13 +298,6 @@ quality-gate: all $(O)/tests/bench/places ## the clip and a drawn room against c
 pages: ## write anew what docs/*.md and README.md say of tests/bench/*.tsv and of api/openapi.yaml
 	@$(PYTHON) tests/bench/pages.py
 	@$(PYTHON) api/openapi_page.py api/openapi.yaml docs/API.md
-# the Point Cloud Library answers the same questions as `recond-eval cloud`: tests/e2e/61-eval-cloud compares them
-PCL_FLAGS ?= $(shell pkg-config --cflags --libs pcl_registration pcl_search pcl_kdtree pcl_common eigen3 2>/dev/null)
-peer-cloud: $(O)/tests/bench/peer_pcl ## where Debian's libpcl-dev is: a second opinion for recond-eval cloud
-$(O)/tests/bench/peer_pcl: tests/bench/peer_pcl.cpp
-	@mkdir -p $(@D)
-	@test -n '$(PCL_FLAGS)' || { echo 'pcl_registration not found: install libpcl-dev' >&2; exit 1; }
-	$(call run,CXX)g++ -O2 -std=c++17 -w -o $@ $< $(PCL_FLAGS)
 # Levenberg-Marquardt on the processor, the judge of the optimiser of landmarks: tests/bench/card runs it where it is
 CERES_FLAGS ?= $(shell printf '%s\n' '$(HASH)include <ceres/version.h>' | g++ -E -x c++ - >/dev/null 2>&1 && echo '-isystem /usr/include/eigen3 -lceres -lglog -lpthread')
 peer-ceres: $(O)/tests/bench/peer_ceres ## where Debian's libceres-dev is: Levenberg-Marquardt beside the optimiser of landmarks
@@ -316,9 +309,8 @@ peer-omnidir: all $(O)/tests/bench/boards ## where Debian's python3-opencv is: O
 	@D=$$(mktemp -d) && $(O)/tests/bench/boards $$D && $(O)/reconctl calibrate $$D --square 0.05 --corners $$D/corners --text && \
 	    $(PYTHON) tests/bench/peer_omnidir.py $(O)/reconctl $$D/corners; S=$$?; rm -r "$$D"; exit $$S
 # each peer where its Debian package is
-PEERS = $(if $(PCL_FLAGS),$(O)/tests/bench/peer_pcl) $(if $(CERES_FLAGS),$(O)/tests/bench/peer_ceres)
+PEERS = $(if $(CERES_FLAGS),$(O)/tests/bench/peer_ceres)
 benches: $(BENCH) $(BENCH_GPU) $(PEERS) $(addprefix $(O)/tests/bench/,places boards walk) ## compile every bench and every peer whose Debian package is here
-	@$(if $(PCL_FLAGS),,echo 'peer_pcl is left out: install libpcl-dev')
 	@$(if $(CERES_FLAGS),,echo 'peer_ceres is left out: install libceres-dev')
 soak-crash: all $(O)/tests/bench/bench_client_load ## kill -9 at N=1000 random moments under load: nothing may be lost
 	@O=$(O) N=$(or $(N),1000) tests/e2e/54-crash
@@ -388,7 +380,7 @@ help: ## this list
 clean: ## remove what was built
 	rm -rf $(B)
 
-.PHONY: all objects peer-omnidir peer-ceres peer-cloud tests check check-full check-unit check-hostile check-gpu check-emulated fuzz coverage measure-coverage bench benches bench-bounds bench-overload bench-rate64 bench-gpu card card-accept quality quality-gate pages bench-latency bench-scale soak soak-crash lint format demo install uninstall info help clean
+.PHONY: all objects peer-omnidir peer-ceres tests check check-full check-unit check-hostile check-gpu check-emulated fuzz coverage measure-coverage bench benches bench-bounds bench-overload bench-rate64 bench-gpu card card-accept quality quality-gate pages bench-latency bench-scale soak soak-crash lint format demo install uninstall info help clean
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := all
 -include $(shell find $(O) -name '*.d' 2>/dev/null)

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Reads from where the file stands to its end, `max` bytes at most. Returns 0 or ERR_IO. */
+/* Reads from the present position to the end, `max` bytes at most. Returns 0 or ERR_IO. */
 MUST_CHECK int file_read(int fd, void *data, size_t max, size_t *len);
 
 /* Writes all of it. Returns 0 or ERR_IO. */
@@ -25,7 +25,7 @@ MUST_CHECK int file_try(const char *path, struct err *err);
 
 /* A file's content. Zero it first, free(data) in the end. */
 struct file_content {
-    uint8_t *data; /* followed by a zero byte, so that text ends */
+    uint8_t *data; /* a NUL follows */
     size_t cap, len;
 };
 

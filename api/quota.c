@@ -28,7 +28,7 @@ static const struct {
 };
 #define N_ROWS (sizeof rows / sizeof rows[0])
 
-static int unknown(const char *name, struct err *err)
+static int name_unknown(const char *name, struct err *err)
 {
     char names[160] = "";
 
@@ -97,7 +97,7 @@ int quota_read(struct quota *q, const char *text, struct err *err)
             *value++ = '\0';
         while (i < N_ROWS && strcmp(rows[i].name, name) != 0)
             i++;
-        rc = i == N_ROWS ? unknown(name, err) : quota_set_row(q, i, value ? value : "", err);
+        rc = i == N_ROWS ? name_unknown(name, err) : quota_set_row(q, i, value ? value : "", err);
     }
     return rc;
 }

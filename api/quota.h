@@ -14,16 +14,16 @@
 #define QUOTA_TEXT_CAP 160
 
 struct quota {
-    int sessions;       /* that exist at once; this and all numbers below: 0 = any number */
-    float frames_per_s; /* taken in; what comes faster is read later */
-    uint64_t memory_bytes, disk_bytes; /* of all its sessions, of all their journals */
-    int exports;                       /* being read at once */
-    int net_pixels;                    /* of the networks' input, where a session asks for one */
-    int retention_s;                   /* longest; -1 = for ever */
-    int record;                        /* whether its sessions may have the option `record` */
+    int sessions;                      /* sessions at once. Here and below: 0 = any number */
+    float frames_per_s;                /* accepted frames a second; frames beyond are read later */
+    uint64_t memory_bytes, disk_bytes; /* bytes of all its sessions' journals */
+    int exports;                       /* exports being read at once */
+    int net_pixels;  /* largest input of the networks that a session may ask for */
+    int retention_s; /* longest; -1 = for ever */
+    int record;      /* its sessions may have the option `record` */
 };
 
-extern const struct quota quota_none; /* nothing is bounded */
+extern const struct quota quota_none; /* The quota without bounds. */
 
 /*
  * quota_read - change the quotas that a text names

@@ -18,7 +18,7 @@
 #define DEEP (MONO | 1u << SESSION_DEPTH) /* kinds with a depth network */
 #define MAPS (MONO | PANORAMA)            /* kinds with a cloud */
 
-/* objects are told apart by their address */
+/* objects are compared by their address */
 static const char camera[] = "camera", net[] = "net", volume[] = "volume";
 #define WORD_OF(WORD, word) #word,
 static const char *const kinds[] = {SESSION_KINDS(WORD_OF) NULL};
@@ -181,7 +181,7 @@ bool session_options_apply(const struct session_option *row, enum session_kind k
     return row->kinds >> (kind ? kind : SESSION_MONO) & 1;
 }
 
-/* The object that an option is a member of, or NULL. */
+/* The JSON object that an option is a member of, or NULL. */
 static const char *group_of(const struct session_option *row, enum session_options_form form)
 {
     return form == SESSION_OPTIONS_KEPT && row->kept ? NULL : row->group;
@@ -218,7 +218,7 @@ bool session_options_name_at(const char *names, int i, char name[API_NAME_CAP])
 
 /* ------------------------------------------------------------------------------- in */
 
-/* Every member must be known, and an object have all of its own. */
+/* Checks that every member is known, and that an object has all of its own. */
 static void check_members(const struct json_at *at, const char *group)
 {
     const char *keys[ROWS + 1];
@@ -235,7 +235,7 @@ static void check_members(const struct json_at *at, const char *group)
         json_require(at, keys[i]);
 }
 
-/* Names that differ, as one text. */
+/* Joins different names to one text. */
 static void read_names(const struct session_option *row, char *names, const struct json_at *at)
 {
     const struct json *list = json_member(at->map, row->name);
@@ -416,7 +416,7 @@ void session_options_fill(struct session_options *o, const struct session_option
     }
 }
 
-/* Is a number within its range? What is no number is. A float is held against the floats that are
+/* Tells whether a number is within its range; NaN is not. A float is compared with the floats
  * nearest to the bounds. */
 static bool is_in_range(const struct session_option *row, const void *field, double *value)
 {

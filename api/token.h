@@ -10,50 +10,49 @@
 #define RECOND_API_TOKEN_H
 
 #include "api/quota.h"
-#include "proto/err.h"
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <time.h>
 
-#define TOKEN_CAP 24  /* a made token: 22 characters and NUL */
-#define TOKEN_MAX 256 /* longest token that is looked at */
+#define TOKEN_CAP 24  /* a new token: 22 characters and NUL */
+#define TOKEN_MAX 256 /* longest token that is checked */
 #define TOKEN_HASH_BYTES 32
 #define TOKEN_NAME_CAP 64
 #define TOKEN_LINE_CAP 352
 #define TOKEN_LINES_MAX 256 /* of a file */
 #define TOKEN_FILE_BYTES (64 << 10)
-/* Under $CREDENTIALS_DIRECTORY: what LoadCredential= shall call the file. */
+/* name in $CREDENTIALS_DIRECTORY that LoadCredential= shall use */
 #define TOKEN_CREDENTIAL "recond.tokens"
 
 struct token_line {
     char name[TOKEN_NAME_CAP];
     int scope; /* enum auth_scope */
     uint8_t sha256[TOKEN_HASH_BYTES];
-    time_t expires;              /* from this second on it is void; 0 = never */
-    char quotas[QUOTA_TEXT_CAP]; /* what quota_read() takes, "" = as configured */
+    time_t expires;              /* time at which it expires, in seconds; 0 = never */
+    char quotas[QUOTA_TEXT_CAP]; /* text for quota_read(); "" = as configured */
 };
 
 /* 128 random bits as base64url. Returns 0; ERR_IO: no randomness. */
 MUST_CHECK int token_make(char token[TOKEN_CAP], struct err *err);
-/* False only if libcrypto fails. */
+/* Returns false only if libcrypto fails. */
 MUST_CHECK bool token_hash(const char *token, size_t len, uint8_t sha256[TOKEN_HASH_BYTES]);
-/* In a time that does not depend on where they differ. */
+/* Compares in a time that does not depend on where they differ. */
 bool token_equal(const uint8_t a[TOKEN_HASH_BYTES], const uint8_t b[TOKEN_HASH_BYTES]);
-/* base64url without padding into out; returns the length, 0 if it is not that or does not fit. */
+/* Decodes base64url without padding into out; returns the length, 0 if the text is invalid or does
+ * not fit. */
 size_t token_base64url_decode(const char *text, size_t len, char *out, size_t cap);
 
-/* "view", "ingest", "admin"; NULL past the end. */
+/* The name of a scope: "view", "ingest", "admin"; NULL past the end. */
 const char *token_scope_name(int scope);
-/* The scope of that name, -1 = none. */
+/* The scope of a name; -1 = none. */
 int token_scope(const char *name);
-/* 1 to 63 letters, digits, '.', '_', '-', as a log line can hold them. */
+/* Checks a name: 1 to 63 letters, digits, '.', '_', '-', which a log line can hold. */
 bool token_name_ok(const char *name);
-/* "2026-12-31" (its first second, UTC) or "2026-12-31T23:59:59Z". */
+/* Reads "2026-12-31" (its first second, UTC) or "2026-12-31T23:59:59Z". */
 MUST_CHECK bool token_expiry(const char *text, time_t *expires);
 
-/* The line without line end. Returns its length. */
+/* Writes the line without line end. Returns its length. */
 size_t token_line_write(char line[TOKEN_LINE_CAP], const struct token_line *t);
 
 /*

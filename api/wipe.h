@@ -10,7 +10,7 @@
 
 #include <stddef.h>
 
-/* free() after wiping all that the allocation holds; NULL is taken. */
+/* Wipes the whole allocation and frees it; NULL is allowed. */
 void wipe_free(void *memory);
 /* Wipes what calls that have returned left on this thread's stack, 64 KiB below the caller's frame:
  * libraries copy headers into local buffers, too. */

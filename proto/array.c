@@ -1,6 +1,5 @@
 #include "proto/array.h"
 
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -14,7 +14,7 @@
 
 uint32_t crc32c(uint32_t crc, const void *data, size_t len);
 
-/* The same without special instructions: tests compare the fast way with it. */
+/* The same without special instructions; tests compare both. */
 uint32_t crc32c_table(uint32_t crc, const void *data, size_t len);
 
 #endif

@@ -53,7 +53,7 @@ bool json_utf8(const char *text, size_t len)
 }
 
 /* jansson bounds the depth by a constant of its own, and only while it allocates. This function
- * looks before anything is allocated. */
+ * counts before anything is allocated. */
 static int check_shape(const char *text, size_t len, int max_depth, struct err *err)
 {
     int depth = 0;
@@ -199,7 +199,8 @@ struct json_at json_at(const struct json *root, struct json_issues *issues)
     return at;
 }
 
-/* RFC 6901: '~' and '/' of a key are written ~0 and ~1. Cut where the array ends. */
+/* Appends a key to a JSON pointer (RFC 6901): '~' and '/' are written ~0 and ~1. The text is cut at
+ * the end of the array. */
 static void pointer_append(char *pointer, size_t cap, const char *key)
 {
     size_t n = strlen(pointer);
@@ -558,7 +559,8 @@ void json_put_time(struct json_writer *w, const char *key, double unix_s)
     struct tm tm;
     char text[32];
 
-    if (!(unix_s >= 0 && unix_s < 253402300800.0) || !gmtime_r(&t, &tm)) { /* before year 10000 */
+    /* the format holds years below 10000 */
+    if (!(unix_s >= 0 && unix_s < 253402300800.0) || !gmtime_r(&t, &tm)) {
         json_put_null(w, key);
         return;
     }

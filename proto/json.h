@@ -21,7 +21,7 @@
 
 /* ------------------------------------------------------------------------------- documents */
 
-struct json; /* a value inside a document, borrowed from it; the root owns the document */
+struct json; /* A value inside a document, borrowed from it; the root owns the document. */
 
 enum json_kind {
     JSON_KIND_NONE, /* absent */
@@ -47,17 +47,18 @@ MUST_CHECK int json_parse(struct json **doc, const char *text, size_t len, int m
                           struct err *err);
 void json_free(struct json **doc);
 
-enum json_kind json_kind(const struct json *v); /* v may be NULL: JSON_KIND_NONE */
-size_t json_count(const struct json *v);        /* members of a map, items of a list, else 0 */
+enum json_kind json_kind(const struct json *v); /* kind of v; JSON_KIND_NONE for NULL */
+size_t json_count(const struct json *v); /* number of members of a map or items of a list, else 0 */
 const struct json *json_member(const struct json *map, const char *key); /* or NULL */
 const struct json *json_item(const struct json *list, size_t i);         /* or NULL */
-/* The i-th member of a map in the text's order: its key, or NULL past the end. O(i). */
+/* Returns the key and value of a map's i-th member in the text's order, or NULL past the end.
+ * O(i). */
 const char *json_key(const struct json *map, size_t i, const struct json **value);
-const char *json_text(const struct json *v); /* "" unless a text */
-double json_f64(const struct json *v);       /* 0 unless a number */
-int64_t json_i64(const struct json *v);      /* 0 unless an integer */
+const char *json_text(const struct json *v); /* the text, "" for other kinds */
+double json_f64(const struct json *v);       /* the number, 0 for other kinds */
+int64_t json_i64(const struct json *v);      /* the integer, 0 for other kinds */
 
-/* Is this valid UTF-8 (no surrogates, no overlong forms, at most U+10FFFF)? */
+/* Tells whether this is valid UTF-8 (no surrogates, no overlong forms, at most U+10FFFF). */
 bool json_utf8(const char *text, size_t len);
 
 /* ------------------------------------------------------------------------------- typed members */
@@ -84,7 +85,7 @@ struct json_at {
 
 struct json_at json_at(const struct json *root, struct json_issues *issues);
 
-/* All of these return true when the member is there and right, and write *out only then. */
+/* All of these return true if the member is there and right, and write *out only then. */
 bool json_get_map(const struct json_at *at, const char *key, struct json_at *child);
 bool json_get_text(const struct json_at *at, const char *key, char *out, size_t cap);
 bool json_get_bool(const struct json_at *at, const char *key, bool *out);
@@ -92,12 +93,12 @@ bool json_get_int(const struct json_at *at, const char *key, int *out, int min, 
 bool json_get_u64(const struct json_at *at, const char *key, uint64_t *out, uint64_t min,
                   uint64_t max);
 bool json_get_f32(const struct json_at *at, const char *key, float *out, double min, double max);
-/* A list of n numbers of at most `most`, either sign. */
+/* A list of n numbers with absolute values up to `most`. */
 bool json_get_f32s(const struct json_at *at, const char *key, float *out, size_t n, double most);
-/* One of names[0...], NULL-terminated; *out is its index. */
+/* A word of names[0...], NULL-terminated; *out is its index. */
 bool json_get_choice(const struct json_at *at, const char *key, int *out, const char *const *names);
 
-/* Notes an error unless the member is there. */
+/* Notes an error if the member is missing. */
 void json_require(const struct json_at *at, const char *key);
 /* Notes every member whose key is not in keys[0...], NULL-terminated. */
 void json_only(const struct json_at *at, const char *const *keys);
@@ -114,13 +115,13 @@ struct json_writer {
     char *buf;
     size_t cap, len;
     int depth;
-    bool bad;                           /* did not fit, or nested wrongly */
+    bool bad;                           /* the text did not fit, or was nested wrongly */
     bool started[JSON_WRITE_DEPTH_MAX]; /* this level has a member already */
     char closer[JSON_WRITE_DEPTH_MAX];
 };
 
 struct json_writer json_writer(char *buf, size_t cap);
-/* key: NULL inside lists and at the top. */
+/* key is NULL inside lists and at the top. */
 void json_open_map(struct json_writer *w, const char *key);
 void json_open_list(struct json_writer *w, const char *key);
 void json_close(struct json_writer *w);
@@ -128,17 +129,17 @@ void json_close(struct json_writer *w);
 void json_put_text(struct json_writer *w, const char *key, const char *text);
 void json_put_u64(struct json_writer *w, const char *key, uint64_t v);
 void json_put_i64(struct json_writer *w, const char *key, int64_t v);
-/* shortest that reads back; NaN: null */
+/* the shortest form that reads back; NaN: null */
 void json_put_f32(struct json_writer *w, const char *key, float v);
-/* nine digits behind the point: of degrees a tenth of a millimetre; NaN: null */
+/* nine decimals: a tenth of a millimetre in degrees; NaN: null */
 void json_put_degrees(struct json_writer *w, const char *key, double v);
 void json_put_bool(struct json_writer *w, const char *key, bool v);
 void json_put_null(struct json_writer *w, const char *key);
-void json_put_hex64(struct json_writer *w, const char *key, uint64_t v); /* "16 hex digits" */
-/* "2026-01-31T12:00:00.000Z" */
+void json_put_hex64(struct json_writer *w, const char *key, uint64_t v); /* 16 hex digits */
+/* a time as "2026-01-31T12:00:00.000Z" */
 void json_put_time(struct json_writer *w, const char *key, double unix_s);
-/* Returns the length without the NUL, which is always written; 0 where the text did not fit or a
- * level is still open. */
+/* Returns the length without the NUL, which is always written; 0 if the text did not fit or a level
+ * is still open. */
 size_t json_finish(struct json_writer *w);
 
 #endif

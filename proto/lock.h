@@ -57,7 +57,7 @@
 enum lock_name { LOCK_NONE, LOCKS(LOCK_NAME) LOCK_NAMES };
 #undef LOCK_NAME
 
-/* The calling thread takes the lock, has let go of it, waits with it. */
+/* Take the lock, release it, wait with it. */
 void lock_check_take(enum lock_name name);
 void lock_check_give(enum lock_name name);
 void lock_check_wait(enum lock_name name);

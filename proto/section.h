@@ -27,17 +27,17 @@
 struct section {
     uint32_t tag;
     uint16_t version, flags;
-    const uint8_t *body; /* borrowed from the row */
+    const uint8_t *body; /* body, borrowed from the row */
     size_t len;
 };
 
-/* The highest version of a tag that this build reads; 0: it does not know the tag. */
+/* The highest version of a tag that this build reads; 0 = the tag is unknown. */
 typedef unsigned section_reads_fn(const void *ctx, uint32_t tag);
 
-/* The tag's characters, those that are not printable as '?'. Returns name. */
+/* Writes the tag's characters, '?' for those that are not printable. Returns name. */
 const char *section_name(char name[5], uint32_t tag);
 
-/* Bytes of a row that a body of len bytes takes. */
+/* Bytes that a body of len bytes takes in a row. */
 size_t section_bytes(size_t len);
 
 /*
@@ -50,10 +50,11 @@ uint8_t *section_open(uint8_t *row, size_t row_cap, size_t at, size_t cap);
 void section_close(uint8_t *row, size_t *at, uint32_t tag, unsigned version, unsigned flags,
                    size_t len);
 
-/* The section at *at, which moves behind it. Returns 1; 0 at the row's end; ERR_INPUT. */
+/* Reads the section at *at and moves *at behind it. Returns 1; 0 at the row's end; ERR_INPUT. */
 MUST_CHECK int section_next(struct section *s, const uint8_t *row, size_t len, size_t *at,
                             struct err *err);
-/* The first section of a tag. Returns 1; 0: there is none, or the row is damaged before it. */
+/* Finds the first section of a tag. Returns 1; 0: there is none, or the row is damaged before
+ * it. */
 int section_find(struct section *s, const uint8_t *row, size_t len, uint32_t tag);
 
 /*

@@ -20,7 +20,7 @@
 #define GPU_HD
 #endif
 
-/* The structure that holds the member at `pointer`. */
+/* The structure whose member `pointer` points to. */
 #define CONTAINER_OF(pointer, type, member) \
     ((type *)(void *)((char *)(pointer)-offsetof(type, member)))
 

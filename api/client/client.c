@@ -2,13 +2,10 @@
 
 #include "api/client/client_retry.h"
 #include "proto/array.h"
-#include "proto/bytes.h"
-#include "proto/json.h"
 
 #include <curl/curl.h>
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -17,10 +14,10 @@
 /* The largest answer that is kept in memory. Exports go to files and have no bound. */
 #define BODY_MAX (16u << 20)
 #define JSON_DEPTH 16
-#define STOP_LOOK_MS 50 /* how often a pause looks whether it shall end */
+#define STOP_LOOK_MS 50 /* pause between two checks whether waiting shall end, ms */
 
 struct client {
-    struct client_config config; /* url, token and agent excepted */
+    struct client_config config; /* options except url, token and agent */
     CURL *curl;
     struct curl_slist *headers;
     char *url;
@@ -29,15 +26,15 @@ struct client {
     void *bytes_ctx;
 };
 
-/* Where an answer goes. A file gets the answer of a success only; the document of an error is kept
- * in memory. */
+/* Destination of an answer. A file gets the answer of a success only; the document of an error is
+ * kept in memory. */
 struct sink {
     struct client *client;
     CURL *curl;
     FILE *file;
     char *body;
     size_t len, cap, max;
-    bool cut;      /* stop quietly at max */
+    bool cut;      /* the transfer ends without an error at max */
     int rc, error; /* errno of ERR_FILE */
 };
 
@@ -167,7 +164,7 @@ static size_t on_data(char *data, size_t size, size_t n, void *user)
 
 static const struct client_hints no_hints;
 
-/* Adds to err what would mend it, if the caller or the kind of error tells. */
+/* Adds a remedy to err, if the caller or the kind of error knows one. */
 static int hint(struct err *err, int code, const char *what)
 {
     size_t n = err ? strlen(err->text) : 0;
@@ -284,7 +281,7 @@ static bool repeatable(struct client *c, const char *method, int rc, long status
     bool harmless = strcmp(method, "GET") == 0 || strcmp(method, "DELETE") == 0;
     long sent = 1;
 
-    if (rc == ERR_BUSY) /* 502, 504: a proxy that lost the server, which may have heard it */
+    if (rc == ERR_BUSY) /* 502, 504: a proxy lost the server, which may have received it */
         return harmless || (status != 502 && status != 504);
     if (rc != ERR_IO)
         return false;
@@ -292,7 +289,7 @@ static bool repeatable(struct client *c, const char *method, int rc, long status
     return harmless || sent == 0;
 }
 
-/* Waits; returns false when the caller wants to stop. */
+/* Waits; returns false if the caller wants to stop. */
 static bool wait_ms(const struct client *c, int ms)
 {
     uint64_t end_ms = client_retry_now_ms() + (uint64_t)ms;
@@ -329,7 +326,7 @@ static int perform(struct client *c, const char *method, const char *path, const
     for (;;) {
         rc = exchange(c, method, path, json, sink, status, &why);
         if (rc == ERR_NOT_FOUND && cut_off && strcmp(method, "DELETE") == 0)
-            rc = 0; /* it is gone already: an earlier attempt deleted it, whose answer was lost */
+            rc = 0; /* an earlier attempt deleted it, and its answer was lost */
         if (rc == 0 || !repeatable(c, method, rc, *status))
             break;
         pause = client_retry_wait_ms(&retry, retry_after_ms(c, rc), client_retry_now_ms());
@@ -423,7 +420,7 @@ int client_peek(struct client *c, const char *path, char *buf, size_t cap, size_
     return rc;
 }
 
-/* Returns a header of the last answer as a number, or UINT64_MAX if it is none. */
+/* Returns a header of the last answer as a number; UINT64_MAX if it is none. */
 static uint64_t header_number(struct client *c, const char *name)
 {
     struct curl_header *header;
@@ -490,7 +487,7 @@ static int say_unsure(struct client *c, struct err *err)
                    why.text);
 }
 
-/* What a request for a session says of it. */
+/* Describes a session for a request. */
 static int ask_session(struct client *c, const char *method, const char *path, const char *json,
                        struct client_session *s, struct err *err)
 {

@@ -13,15 +13,12 @@
 
 #include "proto/cloud/cloud.h"
 #include "proto/wire/control.h"
-#include "proto/err.h"
-#include "proto/wire/frame.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 
 struct client;
 
-/* What mends an error, in words of the program's own options: the end of the sentence. Each may be
+/* Remedies for errors in words of the program's own options, which end the sentence. Each may be
  * NULL. */
 struct client_hints {
     const char *no_server; /* nothing listens there */
@@ -31,21 +28,19 @@ struct client_hints {
 
 struct client_config {
     const char *url;   /* http://host:port */
-    const char *token; /* bearer token, NULL = none */
+    const char *token; /* bearer token; NULL = none */
     const char *agent; /* User-Agent */
-    /* PEM file of the authorities to trust, NULL = the system's. The connection is refused unless
-     * one of them has signed the server's certificate for its name. */
+    /* PEM file of trusted authorities; NULL = the system's. The connection is refused unless one of
+     * them has signed the server's certificate for its name. */
     const char *ca_file;
     int timeout_s;
-    /*
-     * For how long a request is repeated while the server is away or busy; 0 = never. GET and
-     * DELETE may always be repeated; any other request only where it was not sent at all or was
-     * answered with 429 or 503. The pause is at least the server's Retry-After.
-     */
+    /* Seconds during which a request is repeated while the server is away or busy; 0 = never. GET
+     * and DELETE may always be repeated; any other request only if it was not sent at all or was
+     * answered with 429 or 503. The pause is at least the server's Retry-After. */
     double retry_s;
     const struct client_hints *hints; /* stays valid; or NULL */
     void *ctx;
-    /* Each may be NULL. on_retry is called before a pause, stopped many times a second during it;
+    /* Each may be NULL. on_retry is called before a pause, `stopped` many times a second during it;
      * true ends the pause. */
     void (*on_retry)(void *ctx, const struct err *why, int wait_ms);
     bool (*stopped)(void *ctx);
@@ -74,7 +69,7 @@ MUST_CHECK int client_download(struct client *c, const char *path, const char *f
                                struct err *err);
 /* GET into an open stream, which stays open. */
 MUST_CHECK int client_download_to(struct client *c, const char *path, FILE *to, struct err *err);
-/* From now on downloads tell how much of them has come, 0 ... 1, < 0 where that is not known. */
+/* From now on downloads report their progress, 0 ... 1, or < 0 if the size is unknown. */
 void client_on_bytes(struct client *c, void (*on_bytes)(void *ctx, double done), void *ctx);
 /* GET that ends after the first cap bytes; used to read the header of an export. */
 MUST_CHECK int client_peek(struct client *c, const char *path, char *buf, size_t cap, size_t *len,
@@ -93,19 +88,19 @@ struct client_session {
     char id[CONTROL_ID_CAP];
     char stream_url[256];
     char ingest_token[64], view_token[64];
-    char up[3];   /* the world's axis that points up, "+y", as the PLY's header says it; or "" */
-    bool guessed; /* poses are learned: the world is the first frame's camera */
+    char up[3];   /* the world's axis that points up ("+y"), from the PLY's header; or "" */
+    bool guessed; /* poses are learned: the world is the camera of the first frame */
 };
 /* options: the JSON body of POST /v1/sessions. */
 MUST_CHECK int client_session_create(struct client *c, const char *options_json,
                                      struct client_session *s, struct err *err);
-/* One that is there; without tokens. */
+/* Opens an existing session, without tokens. */
 MUST_CHECK int client_session_find(struct client *c, const char *id, struct client_session *s,
                                    struct err *err);
 
 /* ------------------------------------------------------------------------------------ streams */
 
-#define CLIENT_WINDOW_MAX 64 /* frames in flight, whatever the server grants */
+#define CLIENT_WINDOW_MAX 64 /* bound of frames in flight, whatever the server grants */
 
 struct client_stream;
 
@@ -113,40 +108,39 @@ struct client_stream_config {
     const char *url, *token; /* copied */
     const char *ca_file;     /* as in struct client_config; stays valid */
     enum control_role role;
-    const char *source; /* whose frames are sent, NULL = "main"; copied */
+    const char *source; /* source of the frames, NULL = "main"; copied */
     uint32_t codecs;    /* mask of 1 << enum codec_kind; 0 = all */
     enum frame_pose_convention pose;
-    /* The depth of every n-th used frame is asked for (on_result, proto/wire/depth.h); 0 = not
-     * asked for: sessions of kind depth give every frame's, others none. */
+    /* The depth of every n-th used frame is asked for (on_result, proto/wire/depth.h). 0 = not
+     * asked for: sessions of kind depth send every frame's, others none. */
     uint32_t depth_every;
-    struct cloud_limits limits; /* of the mirror; zeros = the defaults in client_stream.c */
+    struct cloud_limits limits; /* limits of the mirror; zeros = the defaults in client_stream.c */
     int connect_timeout_s;      /* 0 = 10 */
-    /*
-     * Where a connection ends and a new one may help, client_stream_run() makes it, at first after
-     * 0.1 s, then after pauses that double to 5 s and are at least `retry_ms` of a `bye` or
+    /* client_stream_run() makes a new connection when one ends and a new one may help: at first
+     * after 0.1 s, then after pauses that double to 5 s and are at least `retry_ms` of a `bye` or
      * Retry-After of a 503. The stream gives up when nothing has worked for reconnect_s, or after
      * reconnect_attempts in a row; and at once after `bye` with `disconnect`, 401, 403, 404, 410 or
-     * an error in the protocol.
-     */
+     * an error in the protocol. */
     double reconnect_s;     /* 0 = never: client_stream_run() fails */
     int reconnect_attempts; /* 0 = no bound */
     int ping_ms, hangup_ms; /* 0 = 3 s and 8 s, see client_ws.h */
     void *ctx;
-    /* Each of them may be NULL. All are called inside client_stream_run(). */
+    /* Callbacks. Each may be NULL; all are called inside client_stream_run(). */
     void (*on_ready)(void *ctx, const struct control_ready *ready);
-    void (*on_ack)(void *ctx, const struct control_ack *ack); /* not of `later`, which is no end */
-    /* Poses of frames that were answered are others now, in the stream's convention. */
+    /* not called for `later`, which does not end a frame */
+    void (*on_ack)(void *ctx, const struct control_ack *ack);
+    /* Answered frames have new poses, in the stream's convention. */
     void (*on_poses)(void *ctx, const struct control_poses *poses);
-    /* Things that the session has recognised, as they are now; all of them with each connection. */
+    /* Tracked objects that changed; all of them with each connection. */
     void (*on_objects)(void *ctx, const struct control_objects *objects);
-    void (*on_cloud)(void *ctx, const struct cloud *cloud); /* after blocks were applied */
-    /* hash_equal: points and hash of the mirror are those of the server. */
+    void (*on_cloud)(void *ctx, const struct cloud *cloud); /* called after blocks were applied */
+    /* hash_equal: points and hash of the mirror equal the server's. */
     void (*on_sync)(void *ctx, const struct control_sync *sync, bool hash_equal);
-    /* All frames are answered and everything was sent: of this client, after its `end`; closed: of
-     * the session, which takes no more. */
+    /* All frames are answered and everything was sent: of this client, after its `end`, or, with
+     * `closed`, of the session, which takes no more frames. */
     void (*on_ended)(void *ctx, bool closed);
     void (*on_error)(void *ctx, const struct control_error *error);
-    /* What a frame became, before its on_ack: a message as of proto/wire/result.h, whose first byte
+    /* The result of a frame, before its on_ack: a message of proto/wire/result.h, whose first byte
      * tells its kind. Returns 0, or an error that ends the connection. */
     int (*on_result)(void *ctx, const uint8_t *msg, size_t len, struct err *err);
     /* The connection ended; the next one is made in retry_ms. */
@@ -154,10 +148,12 @@ struct client_stream_config {
 };
 
 struct client_stream_stats {
-    uint64_t frames_sent, frames_answered, bytes_sent, bytes_received; /* sent: the first time */
+    /* frames sent for the first time */
+    uint64_t frames_sent, frames_answered, bytes_sent, bytes_received;
     uint64_t reconnects, frames_resent; /* frames sent again on a later connection */
     uint64_t duplicates;                /* resent frames that the server had answered already */
-    uint64_t frames_later; /* answers of a lossless session that has no room; they are sent again */
+    /* `later` answers of a lossless session without room; their frames are sent again */
+    uint64_t frames_later;
     uint64_t blocks, points_received, block_bytes;
     uint64_t results, result_bytes; /* on_result */
 };
@@ -179,14 +175,14 @@ MUST_CHECK int client_stream_reopen(struct client_stream *s, const char *url, co
 /* Tells whether there is a connection on which `ready` came. */
 bool client_stream_connected(const struct client_stream *s);
 
-/* A number for a new frame, where the caller counts none: above all that the server knows of the
- * source, as its `ready` said, and all that were sent. */
+/* A number for a new frame if the caller counts none: above all numbers that the server knows of
+ * the source, as its `ready` said, and all that were sent. */
 uint64_t client_stream_next_seq(const struct client_stream *s);
-/* Frames that may be sent now without overrunning the window; 0 while not connected. */
+/* Number of frames that may be sent now without overrunning the window; 0 while not connected. */
 int client_stream_window(const struct client_stream *s);
-int client_stream_unanswered(const struct client_stream *s); /* frames that are kept */
-/* What the server last said is of use: frames a second, and JPEG quality 1 ... 100; 0 = it did not
- * say. A program that takes and encodes pictures follows them. */
+int client_stream_unanswered(const struct client_stream *s); /* number of kept frames */
+/* Useful frames a second and JPEG quality 1 ... 100, as the server said last; 0 = it did not say. A
+ * program that takes and encodes pictures follows them. */
 void client_stream_pace(const struct client_stream *s, float *rate, int *jpeg);
 /*
  * client_stream_send - queue one frame
@@ -216,11 +212,11 @@ MUST_CHECK int client_stream_end(struct client_stream *s, struct err *err);
  *          again from then on
  */
 MUST_CHECK int client_stream_run(struct client_stream *s, int timeout_ms, struct err *err);
-/* Stops and starts reading: tests make a slow reader with it. */
+/* Stop and start reading, with which tests make a slow reader. */
 void client_stream_pause(struct client_stream *s, bool paused);
 
 const struct cloud *client_stream_cloud(const struct client_stream *s);
-/* The last `ready` of the server, and the `bye` of this connection; NULL where there was none. */
+/* The last `ready` of the server, and the `bye` of this connection; NULL if there was none. */
 const struct control_ready *client_stream_ready(const struct client_stream *s);
 const struct control_bye *client_stream_bye(const struct client_stream *s);
 void client_stream_get_stats(const struct client_stream *s, struct client_stream_stats *stats);

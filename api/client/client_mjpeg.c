@@ -11,7 +11,7 @@
 
 #define READ_BYTES 65536
 
-enum state { BETWEEN, MARKER, SCAN }; /* pictures; segments; entropy-coded bytes */
+enum state { BETWEEN, MARKER, SCAN }; /* position among pictures, segments, entropy-coded bytes */
 
 struct client_mjpeg {
     int fd;
@@ -19,8 +19,8 @@ struct client_mjpeg {
     enum state state;
     uint8_t *buf;
     size_t len, cap, max;
-    size_t at;   /* first byte not looked at yet */
-    size_t used; /* bytes of the picture handed out last */
+    size_t at;   /* first byte that was not read yet */
+    size_t used; /* bytes of the last returned picture */
     uint64_t broken;
 };
 
@@ -51,19 +51,19 @@ uint64_t client_mjpeg_broken(const struct client_mjpeg *m)
     return m->broken;
 }
 
-static void drop(struct client_mjpeg *m, size_t n)
+static void picture_drop(struct client_mjpeg *m, size_t n)
 {
     memmove(m->buf, m->buf + n, m->len - n);
     m->len -= n;
     m->at = m->at > n ? m->at - n : 0;
 }
 
-/* Gives up the picture that starts at byte 0, so that the next start behind it is looked for. */
+/* Gives up the picture at byte 0, so that the next start behind it is searched. */
 static void picture_give_up(struct client_mjpeg *m)
 {
     m->broken++;
     m->state = BETWEEN;
-    drop(m, 2);
+    picture_drop(m, 2);
     m->at = 0;
 }
 
@@ -72,18 +72,18 @@ static bool find_start(struct client_mjpeg *m)
 {
     for (size_t i = 0; i + 1 < m->len; i++)
         if (m->buf[i] == 0xff && m->buf[i + 1] == 0xd8) {
-            drop(m, i);
+            picture_drop(m, i);
             m->at = 2;
             m->state = MARKER;
             return true;
         }
     if (m->len > 1)
-        drop(m, m->buf[m->len - 1] == 0xff ? m->len - 1 : m->len);
+        picture_drop(m, m->buf[m->len - 1] == 0xff ? m->len - 1 : m->len);
     return false;
 }
 
-/* Steps over one marker and its segment. Returns 1 where the picture ends at m->at, 0 where more
- * bytes are needed, -1 where the step is done or the picture was given up. */
+/* Steps over one marker and its segment. Returns 1 if the picture ends at m->at, 0 if more bytes
+ * are needed, -1 if the step is done or the picture was given up. */
 static int step_marker(struct client_mjpeg *m)
 {
     size_t i = m->at, n;
@@ -194,7 +194,7 @@ int client_mjpeg_next(struct client_mjpeg *m, int timeout_ms, const uint8_t **da
     int rc = 0;
 
     if (m->used) {
-        drop(m, m->used);
+        picture_drop(m, m->used);
         m->used = 0;
         m->at = 0;
         m->state = BETWEEN;

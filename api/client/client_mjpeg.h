@@ -31,7 +31,7 @@ void client_mjpeg_free(struct client_mjpeg **m);
 MUST_CHECK int client_mjpeg_next(struct client_mjpeg *m, int timeout_ms, const uint8_t **data,
                                  size_t *len, struct err *err);
 
-/* Pictures left out: cut off by the end, too large, or damaged between their markers. */
+/* Pictures that were left out: cut off by the end, too large, or damaged between their markers. */
 uint64_t client_mjpeg_broken(const struct client_mjpeg *m);
 
 #endif

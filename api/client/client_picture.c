@@ -9,7 +9,7 @@
 #include <strings.h>
 
 #define FILE_MAX (64u << 20)
-#define SENT_MAX ((2u << 20) - FRAME_HEAD_BYTES) /* limits.max_frame_bytes, its default */
+#define SENT_MAX ((2u << 20) - FRAME_HEAD_BYTES) /* default of limits.max_frame_bytes */
 #define SMALL_W 1280
 #define SMALL_H 960
 #define DECODE_MS 60000
@@ -50,7 +50,8 @@ static int load_png(struct file_content *jpeg, const char *path, int quality, st
     return rc;
 }
 
-/* The JPEG `data` anew, at the smallest size that covers min_w x min_h; `jpeg` may be it. */
+/* Encodes the JPEG `data` again at the smallest size that covers min_w x min_h; `jpeg` may hold
+ * it. */
 static int recode(struct file_content *jpeg, const uint8_t *data, size_t len, int min_w, int min_h,
                   int quality, struct err *err)
 {

@@ -11,7 +11,7 @@
 
 #include <stdbool.h>
 
-#define CLIENT_PICTURE_QUALITY 92 /* unless a server says that less will do */
+#define CLIENT_PICTURE_QUALITY 92 /* quality, unless a server says that less will do */
 
 /* Tells whether a file's name ends as that of a JPEG (png: of a PNG). */
 bool client_picture_is(const char *name, bool png);

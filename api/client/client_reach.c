@@ -22,7 +22,7 @@ bool client_reach_sync(struct client_reach *r, uint64_t revision)
     return reach(r, &(struct control_reach){.revision = revision});
 }
 
-/* A block that did not change since `ready`: the server has sent all that come before it. */
+/* This block did not change since `ready`: the server has sent all blocks that come before it. */
 bool client_reach_block(struct client_reach *r, const struct control_ready *ready,
                         const uint8_t *msg)
 {

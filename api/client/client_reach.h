@@ -12,13 +12,13 @@
 struct client_reach {
     bool any; /* the mirror holds what `at` says; false: it begins anew */
     struct control_reach at, best;
-    uint64_t best_revision; /* that the cloud has ever had */
+    uint64_t best_revision; /* most blocks that the cloud has ever had */
 };
 
-/* What came. These return whether the client is further than it ever was: what is only repeated
- * after a lost connection is no progress. */
+/* Record a received message. They return whether the client is further than ever before; what is
+ * only repeated after a lost connection is no progress. */
 bool client_reach_sync(struct client_reach *r, uint64_t revision);
-/* msg: a put, patch or delete that the mirror took; ready: of this connection. */
+/* msg is a put, patch or delete that the mirror took; ready is that of this connection. */
 bool client_reach_block(struct client_reach *r, const struct control_ready *ready,
                         const uint8_t *msg);
 bool client_reach_revision(struct client_reach *r, uint64_t revision);

@@ -29,7 +29,7 @@ int client_retry_code(int status)
         return ERR_LIMIT;
     case 408:
     case 429:
-    case 502: /* of a proxy before the server, as 504 */
+    case 502: /* status of a proxy before the server, like 504 */
     case 503:
     case 504:
         return ERR_BUSY;

@@ -15,11 +15,11 @@
 #define CLIENT_RETRY_MAX_MS 5000
 
 struct client_retry {
-    double for_s;      /* give up when nothing has worked for so long; 0 = at once */
-    int attempts;      /* or after so many in a row; 0 = no bound */
+    double for_s;      /* seconds without success after which to give up; 0 = at once */
+    int attempts;      /* failures in a row after which to give up; 0 = no bound */
     uint64_t random;   /* any number */
     int failed;        /* in a row */
-    uint64_t since_ms; /* when the first of them failed */
+    uint64_t since_ms; /* time of the first failure in a row */
 };
 
 struct client_retry client_retry_new(double for_s, int attempts);
@@ -34,7 +34,7 @@ void client_retry_reset(struct client_retry *r);
 int client_retry_wait_ms(struct client_retry *r, uint32_t asked_ms, uint64_t now_ms);
 /* The enum err_code of an HTTP status that is no success: ERR_BUSY may be tried again. */
 int client_retry_code(int status);
-/* Milliseconds of a clock that never steps. */
+/* Milliseconds of a monotonic clock. */
 uint64_t client_retry_now_ms(void);
 
 #endif

@@ -8,11 +8,10 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define DESCRIPTION_MAX (1u << 20) /* sequence.json */
+#define DESCRIPTION_MAX (1u << 20) /* limit of sequence.json, bytes */
 #define LINE_MAX_BYTES 512
 #define UP_COS2 0.413f /* cos(50 degrees) squared */
 
@@ -23,15 +22,15 @@ struct pose {
 
 struct client_sequence {
     char *folder;
-    const char *place;  /* of the pictures in the folder: "frames/" */
-    char **names;       /* of the pictures, sorted */
+    const char *place;  /* folder of the pictures: "frames/" */
+    char **names;       /* file names of the pictures, sorted */
     struct pose *poses; /* sorted by number */
     size_t poses_cap;
     struct client_sequence_info info;
-    struct file_content file; /* the one read last */
+    struct file_content file; /* picture that was read last */
     struct file_content second;
-    int quality; /* of JPEGs that are made of other pictures */
-    bool has_up; /* sequence.json names it: */
+    int quality; /* quality of JPEGs that are made of other pictures */
+    bool has_up; /* sequence.json names: */
     int up;      /* of axes[] */
 };
 
@@ -87,7 +86,7 @@ static int read_file(struct client_sequence *s, const char *rest, size_t max, st
     return rc;
 }
 
-/* model and distortion, whose numbers are those of the op `camera` behind fx fy cx cy. */
+/* Reads model and distortion; the numbers are those of the op `camera` behind fx fy cx cy. */
 static void read_lens(const struct json_at *at, struct client_sequence_info *info)
 {
     float k[LENS_PARAMS_MAX] = {0};
@@ -115,7 +114,7 @@ static void read_lens(const struct json_at *at, struct client_sequence_info *inf
         json_note(at, n ? "distortion" : "model", "%s", why.text);
 }
 
-/* Where the second camera of pairs is. */
+/* Reads the place of the second camera of pairs. */
 static void read_second(const struct json_at *at, struct client_sequence_info *info)
 {
     char text[200] = "";
@@ -177,7 +176,7 @@ static int is_png(const struct dirent *entry)
     return client_picture_is(entry->d_name, true);
 }
 
-/* Finds the pictures: in frames/, in images/ or in the folder itself; JPEG where there is any. */
+/* Finds the pictures in frames/, in images/ or in the folder itself; JPEG is preferred. */
 static int find_pictures(struct client_sequence *s, struct dirent ***entries)
 {
     static const char *const places[] = {"frames/", "images/", ""};
@@ -327,7 +326,8 @@ void client_sequence_get_info(const struct client_sequence *s, struct client_seq
     *info = s->info;
 }
 
-/* The number that a picture's name begins with, else the last one: 12 of "IMG_000012.jpg". */
+/* Reads the number at the beginning of a picture's name, else the last one: 12 of
+ * "IMG_000012.jpg". */
 static long number_in(const char *name)
 {
     const char *end = strrchr(name, '.'), *at;

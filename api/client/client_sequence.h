@@ -20,8 +20,6 @@
 
 #include "proto/wire/frame.h"
 
-#include <stdbool.h>
-
 struct client_sequence;
 
 struct client_sequence_info {
@@ -47,7 +45,7 @@ MUST_CHECK int client_sequence_open(struct client_sequence **s, const char *fold
 void client_sequence_close(struct client_sequence **s);
 void client_sequence_get_info(const struct client_sequence *s, struct client_sequence_info *info);
 
-/* Of JPEGs that are made of other pictures from now on, 1 ... 100. */
+/* Sets the quality of JPEGs that are made of other pictures from now on, 1 ... 100. */
 void client_sequence_set_quality(struct client_sequence *s, int quality);
 
 /*

@@ -6,28 +6,28 @@
 
 #define OVERSAMPLE 2
 #define NEAR_M 0.02f
-/* Radius, oversampled, so that a point at the lens does not cover the picture */
+/* largest radius, oversampled, so that a point at the lens does not cover the picture */
 #define DISC_MAX_PX 24
-#define WEIGHT_MOST 15 /* of a disc's centre; its rim has 1 */
+#define WEIGHT_MOST 15 /* weight of a disc's centre; its rim has 1 */
 #define SHADE_STRENGTH 5.0f
-#define SHADE_REACH 2 /* pixels, oversampled */
-/* Of one neighbour, so that edges before a far background do not turn black */
+#define SHADE_REACH 2 /* radius of shading, oversampled pixels */
+/* most shade of one neighbour, so that edges before a far background do not turn black */
 #define SHADE_CAP 0.35f
-#define LIT_REACH 3       /* pixels, oversampled, over which a slope is measured */
-#define SMOOTH_STEP 0.03f /* of log2 z, between neighbours on one surface */
-#define EMPTY 1e6f        /* log2 z of a pixel that nothing is drawn on */
+#define LIT_REACH 3       /* distance over which a slope is measured, oversampled pixels */
+#define SMOOTH_STEP 0.03f /* largest step of log2 z between neighbours on one surface */
+#define EMPTY 1e6f        /* log2 z of an empty pixel */
 
 struct canvas {
     const struct client_splat_view *view;
-    int pass, passes; /* over the picture or the points, counted from 1 */
+    int pass, passes; /* passes over the picture or the points, counted from 1 */
     int w, h;
     float fx;
-    float *z; /* [h][w], INFINITY = nothing; its log2 at last, EMPTY = nothing */
+    float *z; /* [h][w] depth, INFINITY = nothing; at last its log2, EMPTY = nothing */
     uint8_t *rgb;
-    uint16_t *sum; /* [h][w][4] colours times weights, and the weights' sum, at most 255 */
+    uint16_t *sum; /* [h][w][4] colours times weights, and the sum of the weights, at most 255 */
 };
 
-/* Tells how much of a pass is done, every few rows or thousand points. */
+/* Reports how much of a pass is done, every few rows or thousand points. */
 static void canvas_report(const struct canvas *c, size_t i, size_t n, size_t every)
 {
     if (c->view->progress && i % every == 0)
@@ -37,7 +37,8 @@ static void canvas_report(const struct canvas *c, size_t i, size_t n, size_t eve
 
 /* A disc as it meets the canvas: centre, radius and depth. */
 struct disc {
-    float u, v, r, z, reach; /* reach: what lies so far behind is of the same surface */
+    /* depth behind the disc up to which points belong to the same surface */
+    float u, v, r, z, reach;
     const uint8_t *rgb;
 };
 
@@ -49,7 +50,7 @@ static void canvas_put_disc(struct canvas *c, size_t i, const struct disc *d, fl
         c->z[i] = d->z;
 }
 
-/* Adds a disc's colour to a pixel of the same surface, the more the nearer its centre is. */
+/* Adds a disc's colour to a pixel of the same surface; the weight grows towards the centre. */
 static void tint(struct canvas *c, size_t i, const struct disc *d, float rim)
 {
     uint16_t *sum = c->sum + 4 * i, weight = (uint16_t)(1 + WEIGHT_MOST * (1 - rim));
@@ -148,7 +149,7 @@ static void close_gaps(struct canvas *c, float *z_new)
     memcpy(c->z, z_new, (size_t)c->w * (size_t)c->h * sizeof *z_new);
 }
 
-/* Tells the view's depth: the nearest of the pixels that become one. */
+/* Writes the view's depth: the nearest of the pixels that are averaged to one. */
 static void tell_depth(const struct canvas *c)
 {
     const struct client_splat_view *view = c->view;
@@ -189,7 +190,7 @@ static float shade_at(const struct canvas *c, int x, int y)
     return expf(-SHADE_STRENGTH * sum / 8);
 }
 
-/* Takes the mean of log2 z over neighbours of like depth: discs are steps, surfaces are not. */
+/* Averages log2 z over neighbours of like depth, because discs are steps and surfaces are not. */
 static void smooth(struct canvas *c, float *scratch)
 {
     c->pass++;
@@ -222,11 +223,9 @@ static float slope(const struct canvas *c, int x, int y, int dx, int dy)
     return fabsf(least) < SHADE_CAP ? least / (float)(dx + dy) : 0;
 }
 
-/*
- * How bright a lamp at the camera's left shoulder makes a pixel, 0.35 ... 1. Where the logarithm of
- * z rises by a / f and b / f from pixel to pixel, the surface is turned to (a, b, -1), as seen in
- * the middle of the picture.
- */
+/* Returns the brightness, 0.35 ... 1, of a pixel lit by a lamp at the camera's left shoulder. If
+ * the logarithm of z rises by a / f and b / f from pixel to pixel, the normal of the surface is (a,
+ * b, -1), as seen in the middle of the picture. */
 static float lit_at(const struct canvas *c, int x, int y)
 {
     const float f = c->fx * 0.6931472f; /* of log2 */

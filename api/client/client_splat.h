@@ -24,7 +24,7 @@
 
 struct client_splat_cloud {
     size_t n;
-    const float *xyz;    /* [n][3]; what is not finite is not drawn */
+    const float *xyz;    /* [n][3]; points that are not finite are not drawn */
     const uint8_t *rgb;  /* [n][3]; NULL = grey and lit */
     const float *disc_m; /* [n] diameters; NULL = those of client_splat_discs(), made each time */
 };
@@ -33,20 +33,21 @@ struct client_splat_view {
     struct rigid T_cw;
     struct intrinsics K;
     int w, h;
-    float disc_m; /* > 0: the diameter of every point, whatever the cloud says */
-    float *depth; /* [h][w], is told the z of what is nearest, 0 = nothing; or NULL */
-    /* Is told now and then how much is drawn, 0 ... 1; or NULL. */
+    float disc_m; /* > 0: diameter of every point, in place of the cloud's */
+    float *depth; /* [h][w] gets the z of the nearest point, 0 = nothing; or NULL */
+    /* Progress callback, 0 ... 1; or NULL. */
     void (*progress)(void *ctx, double done);
     void *ctx;
 };
 
-/* A camera that goes around a point; with yaw = pitch = 0 it stands behind it as R_wc is turned. */
+/* A camera that orbits a point; with yaw = pitch = 0 it stands behind it with the orientation
+ * R_wc. */
 struct client_splat_orbit {
     float R_wc[9]; /* camera to world */
-    float pitch;   /* > 0 looks from above */
+    float pitch;   /* > 0: the camera looks down */
     int w, h;
     /* set by the functions below */
-    struct vec3 middle; /* what it looks at */
+    struct vec3 middle; /* point that the camera looks at */
     float distance;
 };
 
@@ -69,7 +70,7 @@ void client_splat_frame(struct client_splat_orbit *o, const struct client_splat_
  */
 size_t client_splat_crop(float *xyz, uint8_t *rgb, size_t n);
 
-/* The camera at one yaw, about its own up axis; zoom 2 stands half as far away. */
+/* Sets the camera at one yaw about its own up axis; zoom 2 stands half as far away. */
 struct client_splat_view client_splat_at(const struct client_splat_orbit *o, float yaw, float zoom);
 
 /*
@@ -91,7 +92,7 @@ float client_splat_side(const struct client_splat_orbit *o, const struct client_
 MUST_CHECK int client_splat_discs(float *disc_m, const struct client_splat_cloud *cloud,
                                   struct err *err);
 
-/* Median depth of the points that fall into the view; 1 if none does. */
+/* Median depth of the points in the view; 1 if there are none. */
 float client_splat_depth(const struct client_splat_view *view,
                          const struct client_splat_cloud *cloud);
 

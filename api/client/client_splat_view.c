@@ -3,21 +3,19 @@
 #include "proto/geom/robust.h"
 #include "proto/geom/tree.h"
 
-#include <math.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define SAMPLES 65536
 #define NEAR_M 0.02f
-#define FAR_OFF 3.0f  /* times the radius that holds half of the points */
-#define MARGIN 0.94f  /* of the picture that the cloud fills */
-#define FOCAL 1.1f    /* of the longer side */
-#define CLEARLY 1.15f /* another side is preferred from so much more on */
+#define FAR_OFF 3.0f  /* share of points within the radius times this factor */
+#define MARGIN 0.94f  /* share of the picture that the cloud fills */
+#define FOCAL 1.1f    /* share of the longer side */
+#define CLEARLY 1.15f /* factor by which another side must show more to be preferred */
 #define SIDES 8
-#define SIDE_PX 96     /* of the picture by which sides are compared */
-#define DISC_GAIN 1.5f /* diameter over spacing: a square's diagonal, and a little */
-#define DISC_MOST 1.6f /* times the median; */
+#define SIDE_PX 96     /* side of the small picture by which views are compared, pixels */
+#define DISC_GAIN 1.5f /* diameter over spacing: the diagonal of a square, and a little */
+#define DISC_MOST 1.6f /* largest disc, in median diameters */
 #define DISC_LONE 3.0f /* a point that stands alone by so much is a speck of */
 #define DISC_SPECK 0.4f
 
@@ -100,8 +98,8 @@ static struct vec3 box_middle(const struct client_splat_cloud *cloud, float *rad
     return vec3_make(0.5f * (lo.x + hi.x), 0.5f * (lo.y + hi.y), 0.5f * (lo.z + hi.z));
 }
 
-/* Yaw turns about the camera's y, then pitch about its x: the camera sinks its head, and stands
- * higher. */
+/* Rotates by yaw about the camera's y, then by pitch about its x. With a positive pitch the camera
+ * stands higher and looks down. */
 static struct rigid turned(const struct client_splat_orbit *o, float yaw)
 {
     const struct rigid Y = {.r = {cosf(yaw), 0, sinf(yaw), 0, 1, 0, -sinf(yaw), 0, cosf(yaw)}};
@@ -119,11 +117,10 @@ static float focal(const struct client_splat_orbit *o)
     return FOCAL * (float)(o->w > o->h ? o->w : o->h);
 }
 
-/*
- * A camera at distance d behind the middle sees a point (x, y, z), in its axes from the middle,
- * within the picture where |x - cx| slope_x <= z + d, and likewise y. So each side of the picture
- * asks for a distance, side[] = max(+-x slope_x - z), ...: moving the middle sideways balances two.
- */
+/* A camera at distance d behind the middle sees a point (x, y, z), in its axes from the middle,
+ * if |x - cx| slope_x <= z + d, and likewise y. Each side of the picture therefore requires a
+ * distance, side[] = max(+-x slope_x - z); moving the middle sideways balances two opposite
+ * sides. */
 static void needs(float side[4], const struct client_splat_orbit *o,
                   const struct client_splat_cloud *cloud, float yaw)
 {

@@ -1,4 +1,3 @@
-#include "api/client/client.h"
 
 #include "api/client/client_retry.h"
 #include "api/client/client_talk.h"
@@ -8,8 +7,8 @@
 #include <string.h>
 #include <time.h>
 
-/* A connection that has said `ready` and stayed for so long counts as working, even if nothing was
- * new. */
+/* A connection that has said `ready` and stayed for so long counts as working, even without
+ * news. */
 #define WORKS_AFTER_MS CLIENT_RETRY_MAX_MS
 #define PING_MS 3000
 #define HANGUP_MS 8000
@@ -20,12 +19,12 @@ struct client_stream {
     struct client_ws *ws; /* NULL between two connections */
     char *url, *token;
     struct client_retry retry;
-    uint64_t next_ms;   /* when the next connection is due, while there is none */
-    uint64_t opened_ms; /* when this one was asked for */
-    uint64_t progress;  /* of the talk, when it was looked at last */
-    uint64_t held_ms;   /* since when frames are held back for `later`; 0 = they are not */
+    uint64_t next_ms;   /* time of the next connection, while there is none */
+    uint64_t opened_ms; /* time at which this one was asked for */
+    uint64_t progress;  /* client_talk_progress() when it was read last */
+    uint64_t held_ms;   /* start of holding frames back for `later`; 0 = they are not held */
     bool paused;
-    /* the code that client_stream_run() returns from now on; 0 = it has not failed for good */
+    /* final code of client_stream_run(); 0 = it has not failed for good */
     int failed;
     struct err err;
 };
@@ -127,7 +126,7 @@ int client_stream_open(struct client_stream **out, const struct client_stream_co
     if (!s)
         return err_set(err, ERR_MEMORY, "no memory for a stream");
     s->config = *config;
-    s->config.url = s->config.token = NULL; /* copies are kept instead */
+    s->config.url = s->config.token = NULL; /* the stream keeps copies instead */
     s->retry = client_retry_new(config->reconnect_s, config->reconnect_attempts);
     rc = client_talk_new(&s->talk, config, err);
     if (rc == 0)
@@ -169,7 +168,7 @@ int client_stream_reopen(struct client_stream *s, const char *url, const char *t
 
 /* ------------------------------------------------------------------------------------ running */
 
-/* The connection ended with rc and *why: plans the next one, or fails for good. */
+/* Handles the end of a connection with rc and *why: plans the next one, or fails for good. */
 static int lost(struct client_stream *s, int rc, struct err *why)
 {
     uint64_t now_ms = client_retry_now_ms();
@@ -192,7 +191,7 @@ static int lost(struct client_stream *s, int rc, struct err *why)
     return 0;
 }
 
-/* Between two connections: lets time pass, or opens the next one. */
+/* Between two connections: waits, or opens the next one. */
 static int wait_for_next(struct client_stream *s, int timeout_ms, struct err *err)
 {
     uint64_t now_ms = client_retry_now_ms();
@@ -228,7 +227,7 @@ static int stream_judge(struct client_stream *s, struct err *err)
     return 0;
 }
 
-/* Frames that were answered `later` go out again when their time has come. Returns for how long the
+/* Sends frames again that were answered `later` when their time has come. Returns for how long the
  * connection may work until then, at most timeout_ms. */
 static int stream_wait_retry(struct client_stream *s, int timeout_ms)
 {

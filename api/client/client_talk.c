@@ -3,16 +3,13 @@
 #include "api/client/client_reach.h"
 #include "api/client/client_retry.h"
 #include "proto/array.h"
-#include "proto/bytes.h"
 #include "proto/wire/refusal.h"
 #include "proto/wire/result.h"
 
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The mirror's bounds where the caller names none: 64 M points are 512 MB of keys. */
+/* Default bounds of the mirror: 64 M points are 512 MB of keys. */
 #define DEFAULT_MAX_BLOCKS (1u << 20)
 #define DEFAULT_MAX_POINTS (64u << 20)
 
@@ -21,8 +18,8 @@ enum slot_state { SLOT_FREE, SLOT_QUEUED, SLOT_SENT };
 /* One frame from client_talk_send() until its ack, so that it can be sent again. */
 struct slot {
     enum slot_state state;
-    bool again; /* it was sent on an earlier connection, which ended before the ack came */
-    bool later; /* it was sent on this one, and the server asked for it again */
+    bool again; /* sent on an earlier connection, which ended before the ack came */
+    bool later; /* sent on this connection, and the server asked for it again */
     uint64_t seq, order;
     uint8_t *msg; /* the frame's message */
     size_t len, cap;
@@ -32,23 +29,23 @@ struct client_talk {
     struct client_stream_config config;
     struct cloud *cloud;
     struct client_stream_stats stats;
-    /* of the whole stream */
+    /* lifetime: the whole stream */
     bool end_wanted, any_seq, any_ready, cloud_changed;
     struct client_reach reach;
     uint64_t last_seq, order, progress;
     struct slot slots[CLIENT_WINDOW_MAX];
-    int kept; /* slots that are not free */
+    int kept; /* number of slots that are not free */
     struct cameras cameras;
-    /* of the connection; ready stays until the next one comes */
+    /* lifetime: a connection; ready stays until the next one comes */
     struct control_ready ready;
     struct control_bye bye;
-    struct control_error refusal; /* an `error` before `ready` */
+    struct control_error refusal; /* an `error` came before `ready` */
     bool has_ready, has_bye, has_refusal, start_sent, end_sent, viewing;
     bool held;         /* a frame was answered `later`: none is sent until client_talk_go_on() */
-    uint32_t later_ms; /* the longest that such answers asked for */
+    uint32_t later_ms; /* longest wait that such answers asked for */
     float rate;
     uint8_t jpeg;
-    int in_flight; /* slots that are SENT */
+    int in_flight; /* number of slots in state SENT */
     int cameras_said;
     char text[CONTROL_TEXT_MAX], source[CONTROL_SOURCE_CAP];
 };
@@ -120,7 +117,7 @@ static int on_block(struct client_talk *t, const uint8_t *msg, size_t len, struc
         return err_set(err, ERR_INPUT, "the server sent blocks before `ready`");
     rc = cloud_apply(t->cloud, msg, len, err);
     op = len ? msg[0] : 0;
-    if (rc == ERR_STATE) { /* the mirror is not what the server takes it for */
+    if (rc == ERR_STATE) { /* the mirror does not fit the server's message */
         t->reach.any = false;
         return err_set(err, ERR_END, "a block does not fit the mirror, which is fetched anew");
     }
@@ -146,7 +143,7 @@ static int on_binary(struct client_talk *t, const uint8_t *msg, size_t len, stru
     if (!t->has_ready || len == 0 || (msg[0] >= DELTA_PUT && msg[0] <= DELTA_OBJECT))
         return on_block(t, msg, len, err);
     if (msg[0] < RESULT_OP_FIRST || msg[0] > RESULT_OP_LAST)
-        return 0; /* a later server's */
+        return 0; /* an op of a later server */
     t->stats.results++;
     t->stats.result_bytes += len;
     return t->config.on_result ? t->config.on_result(t->config.ctx, msg, len, err) : 0;
@@ -172,7 +169,7 @@ static int on_ready(struct client_talk *t, const struct control_ready *ready, st
     return 0;
 }
 
-/* The server had no room for the frame: it and those behind it go out again, when all others are
+/* The server had no room for the frame: it and later ones are sent again when all others are
  * answered and the time is over. */
 static void on_later(struct client_talk *t, struct slot *slot, const struct control_ack *ack)
 {
@@ -252,7 +249,7 @@ static int on_text(struct client_talk *t, const uint8_t *msg, size_t len, struct
     int rc = control_parse(&m, (const char *)msg, len, err);
 
     if (rc == ERR_UNSUPPORTED)
-        return 0; /* a later server says what an earlier client need not know */
+        return 0; /* a later server sends something that an earlier client need not know */
     if (rc)
         return rc;
     switch (m.op) {
@@ -339,8 +336,8 @@ static int granted(const struct client_talk *t)
     return t->ready.window < CLIENT_WINDOW_MAX ? (int)t->ready.window : CLIENT_WINDOW_MAX;
 }
 
-/* Finds the oldest frame that has to be sent, if the window allows one more: a new `ready` may
- * grant a window smaller than the number of kept frames. */
+/* Finds the oldest frame to be sent, if the window allows one more; a new `ready` may grant a
+ * window smaller than the number of kept frames. */
 static int next_frame(const struct client_talk *t)
 {
     int first = -1;
@@ -362,7 +359,7 @@ static bool camera_due(const struct client_talk *t)
     return t->cameras_said < t->cameras.n && !t->viewing;
 }
 
-/* As the client's convention of poses has its axes. */
+/* Converts to the axes of the client's convention. */
 static struct cameras_entry next_camera(struct client_talk *t)
 {
     struct cameras_entry e = t->cameras.list[t->cameras_said++];
@@ -419,7 +416,7 @@ int client_talk_next(struct client_talk *t, struct client_talk_message *out, str
 int client_talk_ended(const struct client_talk *t, int rc, struct err *err)
 {
     if (rc != ERR_IO && rc != ERR_END)
-        return rc; /* the client itself ended it, or was not let in */
+        return rc; /* the client ended it itself, or was not let in */
     if (t->has_bye)
         return err_set(err, ERR_END, "the server said goodbye: %s",
                        t->bye.reason[0] ? t->bye.reason : "no reason given");
@@ -475,7 +472,7 @@ int client_talk_send(struct client_talk *t, const struct frame *f, struct err *e
         return err_set(err, ERR_INPUT, "frame %llu after frame %llu: numbers only rise",
                        (unsigned long long)f->seq, (unsigned long long)t->last_seq);
     while (slot->state != SLOT_FREE)
-        slot++; /* kept < CLIENT_WINDOW_MAX: one is free */
+        slot++; /* kept < CLIENT_WINDOW_MAX, so one is free */
     rc = slot_keep(slot, f, len, t->config.pose, err);
     if (rc)
         return rc;

@@ -44,7 +44,7 @@ struct client_talk_message { /* borrowed until the next call */
     size_t len;
     bool binary;
 };
-/* The next message to send. Returns 0; ERR_END: nothing to say now; ERR_LIMIT. */
+/* Returns the next message to send: 0; ERR_END: nothing to send now; ERR_LIMIT. */
 MUST_CHECK int client_talk_next(struct client_talk *t, struct client_talk_message *m,
                                 struct err *err);
 bool client_talk_has_more(const struct client_talk *t);
@@ -61,8 +61,8 @@ int client_talk_ended(const struct client_talk *t, int rc, struct err *err);
  * `disconnect`. */
 bool client_talk_resumable(const struct client_talk *t, int rc);
 
-/* Frames were answered `later`, all others are answered, and for *for_ms from then on nothing may
- * be sent; client_talk_go_on() ends it. */
+/* Tells whether frames were answered `later` and all others are answered. For *for_ms from then on
+ * nothing may be sent; client_talk_go_on() ends the pause. */
 bool client_talk_held(const struct client_talk *t, uint32_t *for_ms);
 void client_talk_go_on(struct client_talk *t);
 
@@ -70,7 +70,7 @@ void client_talk_go_on(struct client_talk *t);
 uint64_t client_talk_progress(const struct client_talk *t);
 bool client_talk_started(const struct client_talk *t); /* `ready` came on this connection */
 
-/* As the functions of client.h that are called client_stream_... */
+/* These do the same as the functions client_stream_... of client.h. */
 int client_talk_window(const struct client_talk *t);
 MUST_CHECK int client_talk_send(struct client_talk *t, const struct frame *f, struct err *err);
 MUST_CHECK int client_talk_camera(struct client_talk *t, const struct cameras_entry *camera,
@@ -82,7 +82,7 @@ void client_talk_pace(const struct client_talk *t, float *rate, int *jpeg);
 const struct cloud *client_talk_cloud(const struct client_talk *t);
 const struct control_ready *client_talk_ready(const struct client_talk *t);
 const struct control_bye *client_talk_bye(const struct client_talk *t);
-/* For how long the server asked to stay away, by `bye` or `error`; 0 = it did not. */
+/* Milliseconds for which the server asked to stay away, by `bye` or `error`; 0 = it did not ask. */
 uint32_t client_talk_retry_ms(const struct client_talk *t);
 /* Tells whether the cloud has changed since the last call. */
 bool client_talk_cloud_changed(struct client_talk *t);

@@ -18,7 +18,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* Bytes read from the socket at once; struct client_ws puts messages together. */
 #define CHUNK_BYTES 65536
@@ -48,9 +47,10 @@ struct client_ws {
     lws_sorted_usec_list_t timer, health;
     struct lws_protocols protocols[2];
     bool timed_out, happened, open, closed, paused, ping_due;
-    lws_usec_t heard_us, pinged_us, looked_us; /* from the peer; our last ping; on_health() */
+    /* times of the last bytes from the peer, of our last ping, of the last on_health() */
+    lws_usec_t heard_us, pinged_us, checked_us;
     uint32_t retry_after_ms;
-    int rc; /* why it ended, 0 = it has not */
+    int rc; /* reason of the end; 0 = open */
     struct err err;
     uint8_t *in; /* message being put together */
     size_t in_len, in_cap;
@@ -150,7 +150,7 @@ static uint32_t read_retry_after(struct lws *wsi)
 
     if (lws_hdr_copy(wsi, text, sizeof text, WSI_TOKEN_HTTP_RETRY_AFTER) <= 0)
         return 0;
-    seconds = strtol(text, &end, 10); /* a date is ignored */
+    seconds = strtol(text, &end, 10); /* the caller ignores a Retry-After that is a date */
     if (*end || seconds < 0)
         return 0;
     return 1000 * (uint32_t)(seconds < RETRY_AFTER_MAX_S ? seconds : RETRY_AFTER_MAX_S);
@@ -270,7 +270,7 @@ static int64_t owed_ms(struct lws *wsi)
 }
 
 /* Timers run before arrived bytes are read, and the caller may have been busy elsewhere, so silence
- * is only measured from one look to the next. */
+ * only counts between two calls that came in time. */
 static void on_health(lws_sorted_usec_list_t *timer)
 {
     struct client_ws *w = lws_container_of(timer, struct client_ws, health);
@@ -281,9 +281,9 @@ static void on_health(lws_sorted_usec_list_t *timer)
     lws_sul_schedule(w->context, 0, &w->health, on_health, every_us);
     if (!w->open || w->closed || !w->wsi)
         return;
-    if (now_us - w->looked_us > 3 * every_us) /* client_ws_run() was not called for a while */
-        w->heard_us += now_us - w->looked_us - every_us;
-    w->looked_us = now_us;
+    if (now_us - w->checked_us > 3 * every_us) /* client_ws_run() was not called for a while */
+        w->heard_us += now_us - w->checked_us - every_us;
+    w->checked_us = now_us;
     if (now_us - w->heard_us >= ping_us && now_us - w->pinged_us >= ping_us) {
         w->ping_due = true;
         w->pinged_us = now_us;
@@ -300,7 +300,7 @@ static void on_health(lws_sorted_usec_list_t *timer)
 static void on_established(struct client_ws *w)
 {
     w->open = w->happened = true;
-    w->heard_us = w->pinged_us = w->looked_us = lws_now_usecs();
+    w->heard_us = w->pinged_us = w->checked_us = lws_now_usecs();
     if (w->config.ping_ms > 0 && w->config.hangup_ms > 0)
         lws_sul_schedule(w->context, 0, &w->health, on_health, (lws_usec_t)w->config.ping_ms * 500);
     w->config.on_open(w->config.ctx);
@@ -434,7 +434,7 @@ static int connect_start(struct client_ws *w, const char *ca_file, struct err *e
     to.local_protocol_name = w->config.subprotocol;
     to.ietf_version_or_minus_one = -1;
     to.ssl_connection = w->url.tls ? LCCSCF_USE_SSL : 0;
-    if (w->url.tls && is_address(w->url.host)) /* set_up_tls() has the address compared */
+    if (w->url.tls && is_address(w->url.host)) /* set_up_tls() makes OpenSSL compare the address */
         to.ssl_connection |= LCCSCF_SKIP_SERVER_CERT_HOSTNAME_CHECK;
     to.pwsi = &w->wsi;
     if (!lws_client_connect_via_info(&to) && !w->rc)

@@ -21,16 +21,17 @@
 struct client_ws;
 
 struct client_ws_config {
-    const char *url;                         /* ws://host[:port]/path or wss://, copied */
-    const char *token;                       /* bearer token, NULL or "" = none, copied */
-    const char *ca_file;                     /* PEM of authorities, NULL = the system's, copied */
-    const char *subprotocol;                 /* must be chosen by the server; a literal */
-    size_t max_text_bytes, max_binary_bytes; /* longer messages end the connection */
+    const char *url;         /* ws://host[:port]/path or wss://, copied */
+    const char *token;       /* bearer token, NULL or "" = none, copied */
+    const char *ca_file;     /* PEM of authorities, NULL = the system's, copied */
+    const char *subprotocol; /* subprotocol that the server must choose; a literal */
+    /* bound of a message; longer ones end the connection */
+    size_t max_text_bytes, max_binary_bytes;
     int connect_timeout_s;
     int ping_ms, hangup_ms;
     void *ctx;
     void (*on_open)(void *ctx);
-    /* msg is borrowed; a return other than 0 ends the connection with err's text */
+    /* msg is borrowed; a result other than 0 ends the connection with err's text */
     int (*on_message)(void *ctx, bool binary, const uint8_t *msg, size_t len, struct err *err);
     /* the socket takes one message: call client_ws_write() at most once */
     int (*on_writable)(void *ctx, struct err *err);
@@ -52,17 +53,16 @@ MUST_CHECK int client_ws_run(struct client_ws *w, int timeout_ms, struct err *er
 /* The Retry-After of a refusal with 429 or 503, in milliseconds; 0 = there was none. */
 uint32_t client_ws_retry_after_ms(const struct client_ws *w);
 
-/* Ask for on_writable(). */
+/* Asks for on_writable(). */
 void client_ws_want_write(struct client_ws *w);
 
-/* Sends a copy of one message, because masking would change one that may have to be sent again.
- * Call it only inside on_writable(). */
+/* Sends a copy of one message, because masking would change a message that may have to be sent
+ * again. Call it only inside on_writable(). */
 MUST_CHECK int client_ws_write(struct client_ws *w, const uint8_t *msg, size_t len, bool binary,
                                struct err *err);
 
-/* Stops and starts the connection: while it is paused, client_ws_run() only lets time pass. Flow
- * control of libwebsockets is not used, because bytes that it has buffered would wait for other
- * traffic. */
+/* Stops and starts the connection: while it is paused, client_ws_run() only waits. Flow control of
+ * libwebsockets is not used, because bytes that it has buffered would wait for other traffic. */
 void client_ws_pause(struct client_ws *w, bool paused);
 
 #endif

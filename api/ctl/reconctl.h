@@ -9,11 +9,6 @@
 
 #include "api/ctl/reconctl_show.h"
 #include "api/ctl/reconctl_stop.h"
-#include "proto/err.h"
-#include "proto/json.h"
-
-#include <stdbool.h>
-#include <stdint.h>
 
 enum reconctl_exit {
     RECONCTL_OK = 0,
@@ -38,26 +33,27 @@ struct reconctl_common {
     int n_operands;
 };
 
-bool reconctl_json(const struct reconctl_common *common); /* JSON Lines on stdout? */
+/* Tells whether standard output is JSON Lines. */
+bool reconctl_json(const struct reconctl_common *common);
 
 /* Prints an error to stderr, with --json as JSON too, and returns the exit code of its class. */
 int reconctl_fail(const struct reconctl_common *common, const struct err *err);
-/* The same for reconctl_link_open(): ERR_IO says that there is no server. */
+/* The same for reconctl_link_open(): ERR_IO means that there is no server. */
 int reconctl_fail_link(const struct reconctl_common *common, const struct err *err);
-/* The same for an error that the server answered: all but a lost connection, and a file that cannot
- * be written, count as a refusal. */
+/* The same for an error that the server answered. Every error counts as a refusal, except a lost
+ * connection and a file that cannot be written. */
 int reconctl_fail_server(const struct reconctl_common *common, const struct err *err);
 /* Prints what is wrong with the arguments. Returns RECONCTL_USAGE. */
 int reconctl_usage(const struct reconctl_common *common, const char *fmt, ...) ERR_PRINTF(2, 3);
 
-uint64_t reconctl_hex(const char *text); /* hash as JSON has it */
+uint64_t reconctl_hex(const char *text); /* Reads a hash as JSON has it. */
 /* Closes an object and prints it as one line. */
 void reconctl_print(struct json_writer *w);
 /* Prints an object as it came from the server, with its type in front. */
 void reconctl_print_json(const char *type, const char *body);
 /* Says that a file was written. */
 void reconctl_print_file(const struct reconctl_common *common, const char *type, const char *file);
-/* Does the name of a file stand for standard output? */
+/* Tells whether the name of a file stands for standard output. */
 bool reconctl_is_output(const char *file);
 
 #endif

@@ -3,7 +3,6 @@
 #include "api/file.h"
 
 #include <getopt.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,7 +92,7 @@ static int set_word(const struct reconctl_option *o, int *to, const char *text, 
     return err_set(err, ERR_INPUT, "--%s takes one of %s, not '%.30s'", o->name, list, text);
 }
 
-/* Names of objects with a comma between two. */
+/* Sets names of objects, separated by commas. */
 static int set_names(const struct reconctl_option *o, char *to, const char *text, struct err *err)
 {
     char name[API_NAME_CAP];
@@ -109,8 +108,8 @@ static int set_names(const struct reconctl_option *o, char *to, const char *text
                    o->name, SESSION_OBJECTS_MAX, text);
 }
 
-/* Sets an option of the session. Words that the server would refuse only after the source was
- * opened are refused here. */
+/* Sets an option of the session. It refuses words that the server would refuse only after the
+ * source was opened. */
 static int set_row(const struct reconctl_option *o, void *to, const char *text, struct err *err)
 {
     double v;
@@ -201,7 +200,7 @@ static void count_operands(const char *words, int *least, int *most)
     }
 }
 
-static int unknown(const struct reconctl_command *command, const char *text, struct err *err)
+static int option_unknown(const struct reconctl_command *command, const char *text, struct err *err)
 {
     char typed[32], guess[64] = "";
     struct reconctl_option o;
@@ -234,14 +233,14 @@ int reconctl_args_parse(const struct reconctl_command *command, void *arguments,
                 shorts[s++] = ':';
         }
     }
-    optind = 0; /* glibc starts anew */
+    optind = 0; /* makes glibc start anew */
     while (rc == 0 && (c = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
         which = c - 256;
         for (int i = 0; c < 256 && i < n; i++)
             if (reconctl_option_at(command, i, &o) && o.letter == c)
                 which = i;
         if (c == '?')
-            rc = unknown(command, argv[optind - 1], err);
+            rc = option_unknown(command, argv[optind - 1], err);
         else if (c == ':')
             rc = err_set(err, ERR_INPUT, "'%.60s' needs a value", argv[optind - 1]);
         else if (reconctl_option_at(command, which, &o))
@@ -258,7 +257,7 @@ int reconctl_args_parse(const struct reconctl_command *command, void *arguments,
     return 0;
 }
 
-/* The help of an option of sessions, with its allowed values. */
+/* Writes the help of a session option, with its allowed values. */
 static const char *help_row(char text[HELP_CAP], const struct session_option *row)
 {
     size_t n = (size_t)snprintf(text, HELP_CAP, "%s", row->help);

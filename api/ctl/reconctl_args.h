@@ -24,8 +24,8 @@ enum reconctl_kind {
     RECONCTL_INT,    /* int in [min, max] */
     RECONCTL_REAL,   /* double in [min, max] */
     RECONCTL_TEXT,   /* const char * */
-    RECONCTL_OUTPUT, /* const char *, a file to be written, which is tried at once */
-    RECONCTL_LIST,   /* struct reconctl_list of KEY=VALUE: may be given several times */
+    RECONCTL_OUTPUT, /* const char *, a file to be written; it is tried at once */
+    RECONCTL_LIST,   /* struct reconctl_list of KEY=VALUE; may be given several times */
     RECONCTL_SIZE,   /* struct reconctl_size: WxH */
     RECONCTL_ROW     /* field of struct session_options, as its row says */
 };
@@ -47,16 +47,18 @@ struct reconctl_option {
 
 struct reconctl_command {
     const char *name;     /* "push", "session list" */
-    const char *operands; /* words; [WORD]: may be left out; WORD...: may be there several times */
+    const char *operands; /* words; [WORD] may be left out; WORD... may be given several times */
     const char *summary;
+    int (*run)(void *arguments); /* returns enum reconctl_exit */
+    size_t size;                 /* size of the options' struct */
     const struct reconctl_option *options;
-    size_t asked; /* offset of a struct session_options that flags of its table fill, or 0 */
-    size_t size;  /* of the options' struct */
-    void (*defaults)(void *arguments); /* sets what is not zero, or NULL */
-    int (*run)(void *arguments);       /* returns enum reconctl_exit */
+    size_t asked; /* offset of the struct session_options that its flags fill, or 0 */
+    void (*defaults)(void *arguments); /* sets defaults other than zero, or NULL */
 };
 
-/* Each command stands in the file of its family. */
+/* Defines a command in the file of its family; the members follow in their order. */
+#define RECONCTL_COMMAND(id, ...) \
+    const struct reconctl_command reconctl_##id##_command = {__VA_ARGS__}
 extern const struct reconctl_command reconctl_push_command, reconctl_pull_command,
     reconctl_session_create_command, reconctl_session_list_command, reconctl_session_get_command,
     reconctl_session_close_command, reconctl_session_refine_command, reconctl_session_kick_command,
@@ -82,8 +84,9 @@ void reconctl_args_help(const struct reconctl_command *command);
 bool reconctl_option_at(const struct reconctl_command *c, int i, struct reconctl_option *o);
 #define RECONCTL_NO_OUTPUT "only `export` and `render` take - for standard output"
 
-#define RECONCTL_ALIKE 3 /* words that differ by less are taken for slips */
-/* How many letters must be changed, put, left out or swapped with the next to make b of a. */
+#define RECONCTL_ALIKE 3 /* words that differ by less count as typing errors */
+/* Counts the letters that must be changed, inserted, deleted or swapped with the next to make b of
+ * a. */
 int reconctl_args_distance(const char *a, const char *b);
 
 #endif

@@ -3,13 +3,11 @@
 #include "api/client/client_picture.h"
 #include "api/ctl/reconctl.h"
 #include "api/ctl/reconctl_mrgingham.h"
-#include "api/file.h"
 #include "proto/image/jpeg.h"
 #include "proto/image/png.h"
 
 #include <dirent.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,7 +15,7 @@
 #define FILE_MAX (64u << 20)
 #define SIDE_MAX 16384
 
-struct boards_work { /* while pictures are looked at */
+struct boards_work { /* State while pictures are searched. */
     struct reconctl_boards *b;
     const char *folder[2];
     struct file_content file;
@@ -33,7 +31,7 @@ static int is_picture(const struct dirent *entry)
     return client_picture_is(entry->d_name, false) || client_picture_is(entry->d_name, true);
 }
 
-/* Puts a name where the order has it, once. */
+/* Inserts a name in order, once. */
 static int add_name(struct reconctl_boards *b, const char *name, struct err *err)
 {
     int at = b->n_names;
@@ -50,7 +48,7 @@ static int add_name(struct reconctl_boards *b, const char *name, struct err *err
     return b->names[at] ? 0 : err_set(err, ERR_MEMORY, "no memory for names");
 }
 
-static int list(struct reconctl_boards *b, const char *folder, struct err *err)
+static int names_list(struct reconctl_boards *b, const char *folder, struct err *err)
 {
     struct dirent **entries = NULL;
     int n = scandir(folder, &entries, is_picture, versionsort), rc = 0;
@@ -70,7 +68,7 @@ static int list(struct reconctl_boards *b, const char *folder, struct err *err)
 
 /* ------------------------------------------------------------------------- pictures */
 
-/* The size of a picture, which all pictures of the camera have. */
+/* Reads the size of a picture, which all pictures of the camera must have. */
 static int boards_measure(struct boards_work *w, const char *path, int camera, struct err *err)
 {
     static const struct jpeg_limits limits = {
@@ -130,7 +128,7 @@ static int boards_search(struct boards_work *w, int picture, int camera, struct 
     if (snprintf(path, sizeof path, "%s/%s", w->folder[camera], w->b->names[picture]) >=
         (int)sizeof path)
         return err_at(err, ERR_LIMIT, w->folder[camera], "is too long a path");
-    if (access(path, F_OK) != 0) /* the other camera's alone */
+    if (access(path, F_OK) != 0) /* the picture exists for the other camera only */
         return 0;
     rc = boards_measure(w, path, camera, err);
     if (rc == 0)
@@ -163,9 +161,9 @@ int reconctl_boards_find(struct reconctl_boards *b, const char *folder, const ch
     *w = (struct boards_work){
         .b = b, .folder = {folder, second}, .grid = grid, .square_m = square_m};
     b->n_cameras = second ? 2 : 1;
-    rc = list(b, folder, err);
+    rc = names_list(b, folder, err);
     if (rc == 0 && second)
-        rc = list(b, second, err);
+        rc = names_list(b, second, err);
     for (int i = 0; rc == 0 && i < b->n_names * b->n_cameras; i++)
         rc = reconctl_stopped() ? err_set(err, ERR_STATE, "interrupted")
                                 : boards_search(w, i / b->n_cameras, i % b->n_cameras, err);

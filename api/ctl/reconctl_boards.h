@@ -10,10 +10,10 @@ struct reconctl_boards {
     struct calibrate_corner *corners; /* [n] */
     size_t n;
     int n_cameras;
-    int size_px[2][2]; /* of each camera's pictures */
+    int size_px[2][2]; /* size of each camera's pictures */
     char *names[CALIBRATE_PICTURES_MAX];
-    int n_names;                              /* those of both cameras' pictures, in order */
-    bool no_board[2][CALIBRATE_PICTURES_MAX]; /* there is a picture, and no board in it */
+    int n_names;                              /* names of both cameras' pictures, in order */
+    bool no_board[2][CALIBRATE_PICTURES_MAX]; /* the picture exists and shows no board */
 };
 
 /*

@@ -1,9 +1,8 @@
-/* `reconctl calibrate`: pictures of a board, or its corners, become cameras, as a sequence.json
- * declares them. */
+/* `reconctl calibrate`: computes cameras from pictures of a board or from its corners, in the form
+ * of sequence.json. */
 #include "api/ctl/reconctl_args.h"
 #include "api/ctl/reconctl_boards.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +10,8 @@
 #include <unistd.h>
 
 #define LINE_BYTES 256
-#define JSON_BYTES (1 << 20) /* most of it for names of pictures */
-#define GRID 10              /* as of the board that mrgingham brings */
+#define JSON_BYTES (1 << 20) /* bytes of the answer, most of it for names of pictures */
+#define GRID 10              /* default grid: that of mrgingham's own board */
 #define SIDE 1024
 
 struct calibrate_options {
@@ -76,7 +75,7 @@ static int read_corners(struct reconctl_boards *b, const char *path, struct err 
     return rc;
 }
 
-/* What the options ask for that the operands have no use for; NULL: nothing. */
+/* Returns what is wrong with the combination of options and operands; NULL: nothing. */
 static const char *misplaced(const struct calibrate_options *o, bool pictures)
 {
     if (pictures && (o->width || o->height))
@@ -90,9 +89,9 @@ static const char *misplaced(const struct calibrate_options *o, bool pictures)
     return NULL;
 }
 
-/* ------------------------------------------------------------------------- names of pictures */
+/* ------------------------------------------------------------ names of the pictures */
 
-/* " (NAME, NAME)" of the pictures that a refusal blames, where they have names. */
+/* Writes " (NAME, NAME)", the pictures that a refusal names, if they have names. */
 static void put_blamed(struct err *err, const struct reconctl_boards *b,
                        const struct calibrate_result *r)
 {
@@ -105,7 +104,7 @@ static void put_blamed(struct err *err, const struct reconctl_boards *b,
     }
 }
 
-/* Writes text and a newline beside the file and renames it; does nothing where path is NULL. */
+/* Writes text and a newline beside the file and renames it; does nothing if path is NULL. */
 static int report_write(const char *path, const char *text, struct err *err)
 {
     char part[4096];
@@ -152,7 +151,8 @@ static int write_corners(const char *path, const struct reconctl_boards *b, stru
 
 /* ------------------------------------------------------------------------- output */
 
-/* From the second camera to the first, as `second` of sequence.json: tx ty tz qx qy qz qw. */
+/* Writes the pose from the second camera to the first, as `second` of sequence.json: tx ty tz qx qy
+ * qz qw. */
 static void second_of(double out[7], const struct calibrate_pose *T_21)
 {
     const double *r = T_21->r;
@@ -178,7 +178,7 @@ static void second_of(double out[7], const struct calibrate_pose *T_21)
         q[k] = (r[3 * i + k] + r[3 * k + i]) / s;
         q[3] = (r[3 * k + j] - r[3 * j + k]) / s;
     }
-    for (int a = 0; a < 4; a++) /* of the transposed rotation */
+    for (int a = 0; a < 4; a++) /* entries of the transposed rotation */
         out[3 + a] = a < 3 ? -q[a] : q[a];
 }
 
@@ -332,12 +332,7 @@ static int run_calibrate(void *arguments)
     return rc ? reconctl_fail(&o->common, &err) : RECONCTL_OK;
 }
 
-const struct reconctl_command reconctl_calibrate_command = {
-    .name = "calibrate",
-    .operands = "FOLDER|CORNERS [SECOND]",
-    .summary =
-        "Find mirror cameras, and how they stand, from pictures of a chessboard or its corners",
-    .options = options,
-    .size = sizeof(struct calibrate_options),
-    .run = run_calibrate,
-};
+RECONCTL_COMMAND(
+    calibrate, "calibrate", "FOLDER|CORNERS [SECOND]",
+    "Find mirror cameras, and how they stand, from pictures of a chessboard or its corners",
+    run_calibrate, sizeof(struct calibrate_options), options);

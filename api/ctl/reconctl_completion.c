@@ -3,7 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What a shell runs to learn the ids of sessions: of the server that RECOND_URL names. */
+/* The command that a shell runs to learn the ids of sessions, of the server that RECOND_URL
+ * names. */
 #define IDS                                                   \
     "reconctl session list --json --timeout 2 2>/dev/null | " \
     "grep -o '\"id\":\"[a-z2-7]*\"' | cut -d '\"' -f 4"
@@ -123,7 +124,7 @@ static void complete_zsh(void)
     printf(" help ;;\n    esac\n}\n_reconctl \"$@\"\n");
 }
 
-/* Prints a text in single quotes for fish, which runs what stands in parentheses in double ones. */
+/* Prints a text in single quotes for fish. Parentheses would be run inside double quotes. */
 static void print_fish(const char *text)
 {
     putchar('\'');
@@ -195,10 +196,5 @@ static int run_completion(void *arguments)
     return RECONCTL_OK;
 }
 
-const struct reconctl_command reconctl_completion_command = {
-    .name = "completion",
-    .operands = "bash|zsh|fish",
-    .summary = "Print a completion script for a shell",
-    .size = sizeof(struct reconctl_common),
-    .run = run_completion,
-};
+RECONCTL_COMMAND(completion, "completion", "bash|zsh|fish", "Print a completion script for a shell",
+                 run_completion, sizeof(struct reconctl_common));

@@ -1,9 +1,7 @@
 #include "api/ctl/reconctl_args.h"
 #include "api/ctl/reconctl_link.h"
 
-#include <math.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -17,7 +15,7 @@ enum verdict { GOOD, WARN, BAD };
 struct report {
     bool json;
     int bad, warnings;
-    int code; /* exit code of the first BAD */
+    int code; /* exit code of the first failed check */
 };
 
 static void report_say(struct report *r, enum verdict v, int code, const char *what,
@@ -50,7 +48,7 @@ static void report_say(struct report *r, enum verdict v, int code, const char *w
     reconctl_print(&w);
 }
 
-/* ------------------------------------------------------------------------- this machine */
+/* ------------------------------------------------------------------------- this host */
 
 static void check_machine(struct report *r, const struct reconctl_common *common)
 {
@@ -113,7 +111,7 @@ static void check_session(struct report *r, struct client *client,
     if (reconctl_delete_session(config, &s, &err)) {
         report_say(r, WARN, 0, "session", "%s was created and stays: %s", s.id, err.text);
     } else {
-        /* Where the port is right, a stream of a session that is gone is answered with 404. */
+        /* If the port is right, a stream of a deleted session is answered with 404. */
         struct client_stream_config to = {.url = s.stream_url,
                                           .token = s.ingest_token,
                                           .ca_file = config->ca_file,
@@ -203,10 +201,5 @@ out:
     return r.code;
 }
 
-const struct reconctl_command reconctl_doctor_command = {
-    .name = "doctor",
-    .operands = "",
-    .summary = "Check this machine, the server and the way between them",
-    .size = sizeof(struct reconctl_common),
-    .run = run_doctor,
-};
+RECONCTL_COMMAND(doctor, "doctor", "", "Check this machine, the server and the way between them",
+                 run_doctor, sizeof(struct reconctl_common));

@@ -76,7 +76,7 @@ int reconctl_ffmpeg_start(struct reconctl_ffmpeg *f, const char *path, double fp
 void reconctl_ffmpeg_end(struct reconctl_ffmpeg *f)
 {
     if (f->pid > 0) {
-        kill(f->pid, SIGKILL); /* first, or it complains about its broken pipe */
+        kill(f->pid, SIGKILL); /* ends ffmpeg before the pipe breaks, of which it would complain */
         while (waitpid(f->pid, NULL, 0) < 0 && errno == EINTR)
             ;
     }

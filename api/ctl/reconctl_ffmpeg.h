@@ -12,7 +12,7 @@
 struct reconctl_ffmpeg {
     pid_t pid; /* 0 = none */
     int out;   /* pictures */
-    int said;  /* what it complained about */
+    int said;  /* its error messages */
 };
 
 /*
@@ -25,7 +25,7 @@ MUST_CHECK int reconctl_ffmpeg_start(struct reconctl_ffmpeg *f, const char *path
                                      bool loop, struct err *err);
 void reconctl_ffmpeg_end(struct reconctl_ffmpeg *f);
 
-/* The last complaint about `path`, "" = none. */
+/* The last error message about `path`; "" = none. */
 void reconctl_ffmpeg_said(const struct reconctl_ffmpeg *f, const char *path, char *text,
                           size_t cap);
 

@@ -16,7 +16,7 @@
 extern char **environ;
 
 struct reconctl_film {
-    char *path; /* as ffmpeg takes it: file:NAME */
+    char *path; /* file name for ffmpeg: file:NAME */
     size_t bytes;
     pid_t ffmpeg;
     int fd; /* its standard input */
@@ -27,7 +27,8 @@ static int film_start(struct reconctl_film *film, int w, int h, struct err *err)
     size_t n = strlen(film->path);
     bool gif = n > 4 && strcmp(film->path + n - 4, ".gif") == 0;
     char size[32];
-    /* A GIF has 256 colours: its own choice of them. MP4 players want even sides and 4:2:0. */
+    /* A GIF has 256 colours, so it gets a palette of its own. MP4 players want even sides and
+     * 4:2:0. */
     char *filter = gif ? (char *)"split[a][b];[a]palettegen[p];[b][p]paletteuse=dither=none"
                        : (char *)"pad=ceil(iw/2)*2:ceil(ih/2)*2,format=yuv420p";
     char *argv[] = {(char *)"ffmpeg",
@@ -58,7 +59,7 @@ static int film_start(struct reconctl_film *film, int w, int h, struct err *err)
     posix_spawn_file_actions_init(&actions);
     posix_spawnattr_init(&attributes);
     posix_spawn_file_actions_adddup2(&actions, ends[0], 0);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP); /* Ctrl-C is ours */
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP); /* Ctrl-C must not reach ffmpeg */
     posix_spawnattr_setpgroup(&attributes, 0);
     rc = posix_spawnp(&film->ffmpeg, "ffmpeg", &actions, &attributes, argv, environ);
     posix_spawn_file_actions_destroy(&actions);

@@ -1,17 +1,16 @@
 #include "api/ctl/reconctl_link.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define ID_CHARACTERS 26
 
 struct search {
     const char *text;
-    char id[CONTROL_ID_CAP]; /* the first one found */
-    int n_named, n_begun;    /* sessions of this name; those whose id begins so */
+    char id[CONTROL_ID_CAP]; /* first id that fits */
+    int n_named, n_begun;    /* sessions with this name; sessions whose id begins with the text */
 };
 
-/* Looks through one page of the list. A name goes before the beginning of an id. */
+/* Searches one page of the list. A name goes before the beginning of an id. */
 static void search_page(struct search *s, const struct json *list)
 {
     const struct json *one;

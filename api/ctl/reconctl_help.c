@@ -20,14 +20,14 @@ static size_t first_length(int i)
     return strcspn(reconctl_commands[i]->name, " ");
 }
 
-/* Does a command begin with this word? */
+/* Tells whether a command begins with this word. */
 static bool is_of(int i, const char *word)
 {
     return strlen(word) == first_length(i) &&
            strncmp(reconctl_commands[i]->name, word, first_length(i)) == 0;
 }
 
-/* Is the word the first of commands of two? */
+/* Tells whether the word begins commands of two words. */
 static bool is_family(const char *word)
 {
     for (int i = 0; reconctl_commands[i]; i++)
@@ -53,7 +53,7 @@ const char *reconctl_help_summary(int i)
     return reconctl_commands[i]->summary;
 }
 
-/* Puts the first one or two words together. */
+/* Joins the first one or two words. */
 static const char *words_join(char both[2 * WORD], char **word, int n)
 {
     snprintf(both, 2 * WORD, "%.30s%s%.30s", word[0], n > 1 ? " " : "", n > 1 ? word[1] : "");
@@ -71,8 +71,8 @@ const struct reconctl_command *reconctl_help_find(int n, char **word, int *used)
     return NULL;
 }
 
-/* Lists the commands of a family, or all where it is "": help, which is wrapped to the terminal, or
- * a complaint. */
+/* Lists the commands of a family, or all for "": as help, wrapped to the terminal, or in an error
+ * message. */
 static void usage(FILE *out, const char *family)
 {
     const char *blank = *family ? " " : "";
@@ -114,8 +114,8 @@ int reconctl_help(int n, char **word)
     return RECONCTL_OK;
 }
 
-/* Finds the command, or the family, whose name is nearest to what was typed; "": none is near. */
-static void guess(char found[2 * WORD], int n, char **word)
+/* Finds the command or family whose name is nearest to the typed words; "" if none is near. */
+static void command_guess(char found[2 * WORD], int n, char **word)
 {
     char both[2 * WORD], family[WORD];
     int best = RECONCTL_ALIKE;
@@ -130,7 +130,8 @@ static void guess(char found[2 * WORD], int n, char **word)
             snprintf(found, 2 * WORD, "%s", name);
         best = d < best ? d : best;
         snprintf(family, sizeof family, "%.*s", (int)first_length(i), name);
-        d = reconctl_args_distance(word[0], family) + (n > 1); /* both words say more */
+        /* two words are more specific than one */
+        d = reconctl_args_distance(word[0], family) + (n > 1);
         if (d > (n > 1) && d < best)
             snprintf(found, 2 * WORD, "%s", family);
         best = d > (n > 1) && d < best ? d : best;
@@ -150,7 +151,7 @@ int reconctl_help_unknown(int n, char **word)
         fprintf(stderr, "reconctl: eval has moved to recond-eval(1)\n");
         return RECONCTL_USAGE;
     }
-    guess(found, n, word);
+    command_guess(found, n, word);
     fprintf(stderr, "reconctl: '%s' is no command%s%s",
             reconctl_shown(shown, word[family ? 1 : 0], 60), family ? " of " : "",
             family ? word[0] : "");

@@ -1,6 +1,5 @@
 #include "api/ctl/reconctl_link.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

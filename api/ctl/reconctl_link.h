@@ -7,7 +7,6 @@
 #include "api/client/client.h"
 #include "api/ctl/reconctl.h"
 #include "api/ctl/reconctl_server.h"
-#include "proto/json.h"
 
 struct reconctl_link {
     struct client *client;
@@ -24,8 +23,8 @@ struct reconctl_link {
  */
 MUST_CHECK int reconctl_link_open(struct reconctl_link *link, const struct reconctl_common *common,
                                   bool may_start, struct err *err);
-/* Deletes a session that this program made, by the session's own token: an ingest token of the
- * token file may not. */
+/* Deletes a session that this program made, with the session's own token, because an ingest token
+ * of the token file may not delete it. */
 MUST_CHECK int reconctl_delete_session(const struct client_config *config,
                                        const struct client_session *s, struct err *err);
 /* Stops the server that was started for this command, if one was. */

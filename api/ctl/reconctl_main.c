@@ -8,35 +8,20 @@
 #include <string.h>
 #include <unistd.h>
 
+/* clang-format off */
 static const struct reconctl_command *const commands[] = {
-    &reconctl_push_command,
-    &reconctl_pull_command,
-    &reconctl_session_create_command,
-    &reconctl_session_list_command,
-    &reconctl_session_get_command,
-    &reconctl_session_close_command,
-    &reconctl_session_refine_command,
-    &reconctl_session_kick_command,
-    &reconctl_session_rotate_command,
-    &reconctl_session_submap_command,
-    &reconctl_session_delete_command,
-    &reconctl_export_command,
-    &reconctl_objects_add_command,
-    &reconctl_objects_list_command,
-    &reconctl_objects_rm_command,
-    &reconctl_objects_match_command,
-    &reconctl_render_command,
-    &reconctl_top_command,
-    &reconctl_doctor_command,
-    &reconctl_token_new_command,
-    &reconctl_token_list_command,
-    &reconctl_token_revoke_command,
-    &reconctl_calibrate_command,
-    &reconctl_completion_command,
-    NULL,
-};
+    &reconctl_push_command, &reconctl_pull_command, &reconctl_session_create_command,
+    &reconctl_session_list_command, &reconctl_session_get_command, &reconctl_session_close_command,
+    &reconctl_session_refine_command, &reconctl_session_kick_command,
+    &reconctl_session_rotate_command, &reconctl_session_submap_command,
+    &reconctl_session_delete_command, &reconctl_export_command, &reconctl_objects_add_command,
+    &reconctl_objects_list_command, &reconctl_objects_rm_command, &reconctl_objects_match_command,
+    &reconctl_render_command, &reconctl_top_command, &reconctl_doctor_command,
+    &reconctl_token_new_command, &reconctl_token_list_command, &reconctl_token_revoke_command,
+    &reconctl_calibrate_command, &reconctl_completion_command, NULL};
+/* clang-format on */
 
-/* Inside a signal handler. */
+/* Runs inside a signal handler. */
 static void end_now(void)
 {
     reconctl_server_abandon();

@@ -1,7 +1,6 @@
 #include "api/ctl/reconctl_maps.h"
 
 #include "api/file.h"
-#include "proto/bytes.h"
 #include "proto/geom/pose.h"
 #include "proto/image/png.h"
 #include "proto/json.h"
@@ -9,7 +8,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>

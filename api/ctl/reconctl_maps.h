@@ -16,7 +16,7 @@
 
 struct reconctl_maps;
 
-/* Makes the folder and sees whether files may be written there. Returns 0; ERR_FILE */
+/* Makes the folder and checks that files can be written there. Returns 0; ERR_FILE */
 MUST_CHECK int reconctl_maps_check(const char *folder, struct err *err);
 /*
  * reconctl_maps_take - a message of the stream

@@ -7,15 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LATENCIES 65536 /* the newest are kept */
+#define LATENCIES 65536 /* number of the newest latencies, which are kept */
 
 struct reconctl_meter {
     struct lock lock;
     struct reconctl_meter_view v;
     double first_s, last_s;
-    uint64_t n;              /* latencies ever seen */
-    float ms[LATENCIES];     /* under lock, as all above */
-    float sorted[LATENCIES]; /* of reconctl_meter_get() */
+    uint64_t n;              /* number of all latencies */
+    float ms[LATENCIES];     /* guarded by lock, like all members above */
+    float sorted[LATENCIES]; /* time of the last reconctl_meter_get() */
 };
 
 int reconctl_meter_new(struct reconctl_meter **m, struct err *err)
@@ -72,8 +72,8 @@ void reconctl_meter_duplicate(struct reconctl_meter *m)
     lock_give(&m->lock);
 }
 
-/* Ranking takes milliseconds. It works on a copy outside of the lock, because threads of sessions
- * that waited for it would measure it as latency. */
+/* Ranking takes milliseconds. It works on a copy outside of the lock, because sessions' threads
+ * that waited for the lock would measure the wait as latency. */
 void reconctl_meter_get(struct reconctl_meter *m, struct reconctl_meter_view *view)
 {
     size_t n;
@@ -103,14 +103,14 @@ static void show_count(char *buf, size_t cap, uint64_t n)
 }
 
 void reconctl_meter_show(struct reconctl_progress *p, const struct reconctl_meter_view *v,
-                         uint64_t total, const char *noun, uint64_t things, double bytes_each,
+                         uint64_t total, const char *noun, uint64_t items, double bytes_each,
                          const char *note)
 {
     double done = total ? (double)v->answered / (double)total : -1;
     char count[32], of[32] = "";
     const size_t cap = RECONCTL_PROGRESS_PART;
 
-    show_count(count, sizeof count, things);
+    show_count(count, sizeof count, items);
     if (total)
         snprintf(of, sizeof of, "/%llu", (unsigned long long)total);
     snprintf(p->part[0], cap, "%llu%s frames", (unsigned long long)v->answered, of);

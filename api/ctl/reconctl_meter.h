@@ -9,7 +9,6 @@
 #include "api/ctl/reconctl_progress.h"
 #include "proto/wire/control.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 
 #define RECONCTL_METER_REASONS CONTROL_REASONS
@@ -17,11 +16,11 @@
 struct reconctl_meter;
 
 struct reconctl_meter_view {
-    uint64_t sent, answered, skipped; /* skipped: --realtime, see push */
+    uint64_t sent, answered, skipped; /* frames skipped by --realtime, see push */
     uint64_t by_status[3], by_reason[RECONCTL_METER_REASONS];
-    /* frames sent again that the server had already; whether it used them is not known */
+    /* frames sent again that the server already had; whether it used them is unknown */
     uint64_t duplicates;
-    double elapsed_s, fps; /* from the first frame to the last answer */
+    double elapsed_s, fps; /* seconds from the first frame to the last answer */
     double p50_ms, p95_ms, p99_ms;
 };
 
@@ -35,9 +34,9 @@ void reconctl_meter_answered(struct reconctl_meter *m, const struct control_ack 
 void reconctl_meter_duplicate(struct reconctl_meter *m);
 void reconctl_meter_get(struct reconctl_meter *m, struct reconctl_meter_view *view);
 
-/* Shows v. total 0 = not known; note: a word, or "". */
+/* Shows v. total: 0 = unknown; note: a word, or "". */
 void reconctl_meter_show(struct reconctl_progress *p, const struct reconctl_meter_view *v,
-                         uint64_t total, const char *noun, uint64_t things, double bytes_each,
+                         uint64_t total, const char *noun, uint64_t items, double bytes_each,
                          const char *note);
 
 #endif

@@ -13,17 +13,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define TABLE_BYTES (128 * 1024) /* a line has 37 bytes */
+#define TABLE_BYTES (128 * 1024) /* room for the table, whose lines have 37 bytes */
 #define ARGUMENTS 8
 
 extern char **environ;
 
-/* What is tried, until a board is found. Drawn boards were found to 0.06 pixels with the first,
- * 0.13 with the second; the third, its own way, is for pictures that are lit unevenly. */
+/* Settings that are tried until a board is found. On drawn boards the first one is exact to 0.06
+ * pixels, the second to 0.13; the third, its default, is for unevenly lit pictures. */
 static const char *const tries[][ARGUMENTS] = {
     {"--noclahe", "--blur", "2"}, {"--noclahe", "--blur", "1"}, {"--blur", "1"}};
 
-/* The picture is its standard input: it takes names for patterns, and puts them in its table. */
+/* The picture goes to standard input, because mrgingham takes names for patterns and puts them in
+ * its table. */
 static int finder_start(pid_t *pid, int *out, char **argv, const char *path, struct err *err)
 {
     posix_spawn_file_actions_t actions;
@@ -49,7 +50,7 @@ static int finder_start(pid_t *pid, int *out, char **argv, const char *path, str
     return err_at(err, ERR_INPUT, path, "mrgingham cannot be started on it: %s", strerror(rc));
 }
 
-/* table [TABLE_BYTES]: what it prints, with a zero at the end. */
+/* table [TABLE_BYTES] gets its output, NUL-terminated. */
 static int finder_run(char *table, char **argv, const char *path, struct err *err)
 {
     int out = -1, status = 0, rc;

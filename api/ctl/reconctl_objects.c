@@ -1,12 +1,10 @@
-/* `objects`: what a server recognises, and what it recognises in a file. */
+/* `objects`: the objects that are enrolled on a server, and searches for them in files. */
 #include "api/ctl/reconctl_args.h"
 #include "api/ctl/reconctl_link.h"
 
 #include "api/file.h"
 #include "proto/base64.h"
 
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,7 +47,7 @@ static const struct reconctl_option match_options[] = {CAMERA, SCALE, {0}};
 
 /* ------------------------------------------------------------------------- the request */
 
-/* The text of a request, which grows with what it carries. */
+/* The text of a request, which grows. */
 struct body {
     char *text;
     struct json_writer w;
@@ -71,7 +69,7 @@ static int body_close(struct body *b, struct err *err)
     return json_finish(&b->w) ? 0 : err_set(err, ERR_LIMIT, "the request is too long");
 }
 
-/* A file's bytes as a member of base64. */
+/* Writes a file's bytes as a base64 member. */
 static int put_file(struct body *b, const char *key, const struct file_content *file,
                     struct err *err)
 {
@@ -85,8 +83,7 @@ static int put_file(struct body *b, const char *key, const struct file_content *
     return 0;
 }
 
-/* Numbers with commas between them, as many as there are, at most `most`. Returns how many; -1: it
- * is something else. */
+/* Reads numbers separated by commas, at most `most`. Returns how many; -1 on other text. */
 static int read_numbers(float *v, int most, const char *text)
 {
     char *end;
@@ -131,7 +128,7 @@ static bool is_png(const struct file_content *file)
     return file->len > 8 && memcmp(file->data, "\x89PNG\r\n\x1a\n", 8) == 0;
 }
 
-/* The next pose of a file of lines `seconds tx ty tz qx qy qz qw`; of those before a '#' alone. */
+/* Reads the next pose of lines `seconds tx ty tz qx qy qz qw`; a '#' begins a comment. */
 static int put_pose(struct body *b, FILE *poses, const char *name, struct err *err)
 {
     char line[POSE_LINE];
@@ -191,7 +188,7 @@ static int put_mesh(struct body *b, const struct arguments *o, const struct file
     return put_file(b, "mesh", file, err);
 }
 
-/* A box of a session, whose id is looked up. */
+/* Writes a box of a session, whose id is looked up. */
 static int put_region(struct body *b, const struct arguments *o, struct err *err)
 {
     char id[CONTROL_ID_CAP];
@@ -345,7 +342,7 @@ static void print_found(const struct json *doc)
 
 /* ------------------------------------------------------------------------- commands */
 
-/* Makes one call and shows its answer. */
+/* Makes one call and prints its answer. */
 static int call(const struct arguments *o, const char *method, const char *path, const char *body,
                 const char *type, void (*show)(const struct json *doc))
 {
@@ -373,7 +370,7 @@ static int call(const struct arguments *o, const char *method, const char *path,
     return code;
 }
 
-/* A request that the words say wrongly is not sent. */
+/* A request from wrong words is not sent. */
 static int send_body(const struct arguments *o, const char *path, const char *type,
                      int (*make)(struct body *b, const struct arguments *o, struct err *err),
                      void (*show)(const struct json *doc))
@@ -392,7 +389,7 @@ static int send_body(const struct arguments *o, const char *path, const char *ty
     return code;
 }
 
-/* The server computes before it answers. */
+/* Computing the answer takes the server some time. */
 static void objects_defaults(void *arguments)
 {
     struct arguments *o = arguments;
@@ -415,7 +412,7 @@ static int run_list(void *arguments)
     return call(arguments, "GET", "/v1/objects", NULL, "objects", print_objects);
 }
 
-/* A name as a path has it: others there are none of. */
+/* Writes a name as part of a path; other names cannot exist. */
 static bool is_name(const char *text)
 {
     size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.");
@@ -447,39 +444,17 @@ static int run_rm(void *arguments)
     return code;
 }
 
-const struct reconctl_command reconctl_objects_add_command = {
-    .name = "objects add",
-    .operands = "NAME [FILE]...",
-    .summary =
-        "Enrol an object by depth pictures, a mesh (PLY, OBJ), or a part of a session's cloud",
-    .options = add_options,
-    .size = sizeof(struct arguments),
-    .defaults = objects_defaults,
-    .run = run_add,
-};
+RECONCTL_COMMAND(
+    objects_add, "objects add", "NAME [FILE]...",
+    "Enrol an object by depth pictures, a mesh (PLY, OBJ), or a part of a session's cloud", run_add,
+    sizeof(struct arguments), add_options, 0, objects_defaults);
 
-const struct reconctl_command reconctl_objects_list_command = {
-    .name = "objects list",
-    .operands = "",
-    .summary = "List the objects that a server recognises",
-    .size = sizeof(struct arguments),
-    .run = run_list,
-};
+RECONCTL_COMMAND(objects_list, "objects list", "", "List the objects that a server recognises",
+                 run_list, sizeof(struct arguments));
 
-const struct reconctl_command reconctl_objects_rm_command = {
-    .name = "objects rm",
-    .operands = "NAME",
-    .summary = "Delete an object",
-    .size = sizeof(struct arguments),
-    .run = run_rm,
-};
+RECONCTL_COMMAND(objects_rm, "objects rm", "NAME", "Delete an object", run_rm,
+                 sizeof(struct arguments));
 
-const struct reconctl_command reconctl_objects_match_command = {
-    .name = "objects match",
-    .operands = "FILE [NAME...]",
-    .summary = "Look for objects in a depth picture or a mesh, without a session",
-    .options = match_options,
-    .size = sizeof(struct arguments),
-    .defaults = objects_defaults,
-    .run = run_match,
-};
+RECONCTL_COMMAND(objects_match, "objects match", "FILE [NAME...]",
+                 "Look for objects in a depth picture or a mesh, without a session", run_match,
+                 sizeof(struct arguments), match_options, 0, objects_defaults);

@@ -11,8 +11,8 @@
 #define QUIET_S 1.0
 #define DRAW_S 0.2
 #define LINE_S 5.0
-#define WIDTH 80       /* where the terminal does not say */
-#define LINE_BYTES 512 /* of the longest line */
+#define WIDTH 80       /* columns of an unknown terminal */
+#define LINE_BYTES 512 /* bytes of the longest line */
 
 bool reconctl_progress_terminal(int fd)
 {
@@ -45,7 +45,7 @@ static int width(void)
     return size.ws_col < LINE_BYTES ? size.ws_col : LINE_BYTES;
 }
 
-/* Puts a bar of n characters and its brackets. */
+/* Writes a bar of n characters and its brackets. */
 static int put_bar(char *line, int n, double done)
 {
     line[0] = '[';

@@ -16,26 +16,27 @@
 struct reconctl_progress {
     bool terminal;
     double began_s, shown_s;
-    /* set by the caller before it shows them, the most important first; "" = none */
+    /* parts of the line, set by the caller, the most important first; "" = none */
     char part[RECONCTL_PROGRESS_PARTS][RECONCTL_PROGRESS_PART];
 };
 
-/* Can this descriptor be drawn on? */
+/* Tells whether a line can be drawn on this descriptor. */
 bool reconctl_progress_terminal(int fd);
 struct reconctl_progress reconctl_progress_start(void);
-/* Is it time to show something again? */
+/* Tells whether it is time for the next line. */
 bool reconctl_progress_due(const struct reconctl_progress *p);
-/* Shows the parts that fit; done: how much of the work, 0 ... 1, < 0 = not known. */
+/* Shows the parts that fit; done: share of the work, 0 ... 1, < 0 = unknown. */
 void reconctl_progress_show(struct reconctl_progress *p, double done);
-/* "12 s left" of work of which so much was done in so many seconds; "" while that says little. */
+/* Writes "12 s left", estimated from the share that was done in so many seconds; "" while that says
+ * little. */
 void reconctl_progress_left(char part[RECONCTL_PROGRESS_PART], double done, double elapsed_s);
-/* Where a message follows: "" or what takes the line away. */
+/* The text before a message: "" or what clears the line. */
 const char *reconctl_progress_clear(const struct reconctl_progress *p);
-/* All is over: the line stays, or goes. */
+/* Ends the line or clears it. */
 void reconctl_progress_end(struct reconctl_progress *p, bool stays);
 
-/* The whole of it for work that knows what it does and how far it is; returns without showing
- * anything most of the time. */
+/* Does all of this for work whose name and share are known; most calls return without showing
+ * anything. */
 void reconctl_progress_step(struct reconctl_progress *p, const char *what, double done);
 
 #endif

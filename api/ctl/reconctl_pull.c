@@ -5,12 +5,11 @@
 
 #include "proto/cloud/ply.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define WRITE_EVERY_S 2.0 /* --follow: how often the file is brought up to date */
+#define WRITE_EVERY_S 2.0 /* follow: time between two writes of the file */
 #define RETRY_S 60.0
 
 struct pull_options {
@@ -49,11 +48,11 @@ struct pull {
     struct reconctl_maps *maps;
     bool synced, equal, changed, json, away;
     struct control_sync sync;
-    /* what GET answers about the session */
+    /* members of the session's document */
     bool closed;
     uint64_t hash;
     char up[PLY_UP_CAP];
-    bool guessed; /* its poses are learned */
+    bool guessed; /* poses are learned */
     double written_s;
     struct reconctl_progress progress;
 };
@@ -88,7 +87,7 @@ static void on_ready(void *ctx, const struct control_ready *ready)
     ((struct pull *)ctx)->away = false;
 }
 
-/* The mirror may be behind again: the session goes on while there is no connection. */
+/* The mirror is incomplete or may be behind: the session goes on without a connection. */
 static void on_lost(void *ctx, const struct err *why, int retry_ms)
 {
     struct pull *p = ctx;
@@ -172,7 +171,7 @@ static int write_cloud(struct pull *p, struct err *err)
                           err);
 }
 
-/* Asks for the state of the session and where its stream is. */
+/* Asks for the state of the session and the address of its stream. */
 static int get_session(struct pull *p, struct client *client, char stream_url[256], struct err *err)
 {
     char path[96];
@@ -193,7 +192,7 @@ static int get_session(struct pull *p, struct client *client, char stream_url[25
     return rc;
 }
 
-/* The same with retries, because nothing else waits for it yet. */
+/* The same with retries, because nothing else is waiting yet. */
 static int find_session(struct pull *p, const struct reconctl_link *link, char stream_url[256],
                         struct err *err)
 {
@@ -218,8 +217,8 @@ static bool whole(const struct pull *p)
     return p->synced && p->equal && !(p->closed && p->sync.hash != p->hash);
 }
 
-/* Lets the stream work until the mirror equals the server's cloud, with --follow until the session
- * is closed as well. */
+/* Runs the stream until the mirror equals the server's cloud and, with --follow, the session is
+ * closed. */
 static int pull_follow(struct pull *p, struct reconctl_link *link, struct err *err)
 {
     char url[256];
@@ -314,7 +313,7 @@ static int run_pull(void *arguments)
     reconctl_progress_end(&p.progress, false);
     if (rc)
         code = reconctl_fail_server(&o->common, &err);
-    /* What was received is kept even where the server failed. */
+    /* Received data are kept even if the server failed. */
     if (p.stream && client_stream_ready(p.stream) && pull_write(&p, &err)) {
         code = reconctl_fail(&o->common, &err);
         goto out;
@@ -337,12 +336,5 @@ out:
     return code;
 }
 
-const struct reconctl_command reconctl_pull_command = {
-    .name = "pull",
-    .operands = "SESSION",
-    .summary = "Receive a session's cloud as it grows",
-    .options = options,
-    .size = sizeof(struct pull_options),
-    .defaults = pull_defaults,
-    .run = run_pull,
-};
+RECONCTL_COMMAND(pull, "pull", "SESSION", "Receive a session's cloud as it grows", run_pull,
+                 sizeof(struct pull_options), options, 0, pull_defaults);

@@ -1,13 +1,12 @@
 #include "api/ctl/reconctl_push.h"
 #include "api/ctl/reconctl_link.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #define SESSIONS_MAX 256
-#define RETRY_S 60 /* how long a server takes to restart and to read its sessions */
+#define RETRY_S 60 /* time that a server takes to restart and to read its sessions */
 #define AT(field) offsetof(struct reconctl_push_options, field)
 
 /* clang-format off */
@@ -93,7 +92,7 @@ static void watch_show(struct reconctl_push_watch *w, bool last)
         reconctl_progress_end(&w->progress, true);
 }
 
-/* Frames that the server did not take are no success, whatever the hashes say. */
+/* Frames that the server did not take make the push fail, even if the hashes agree. */
 static int judge_frames(const struct reconctl_meter_view *v, struct err *err)
 {
     char reasons[128] = "";
@@ -118,7 +117,7 @@ static int judge_frames(const struct reconctl_meter_view *v, struct err *err)
     return RECONCTL_UNUSED;
 }
 
-/* Waits for the jobs. Returns how many of them run at all. */
+/* Waits for the jobs. Returns how many of them still run. */
 static int wait_for_jobs(struct reconctl_push_watch *w)
 {
     struct timespec pause = {.tv_nsec = 50000000};
@@ -187,7 +186,7 @@ static int open_link(struct reconctl_link *link, const struct reconctl_push_opti
     return rc;
 }
 
-/* A server of our own that holds what is nowhere else goes on. */
+/* Keeps a server of our own if it holds unsaved data. */
 static void leave_server(const struct reconctl_push_watch *w, struct reconctl_link *link)
 {
     bool kept = false;
@@ -239,7 +238,7 @@ static int run_push(void *arguments)
         reconctl_fail(&o->common, &err);
         goto out;
     }
-    /* The source is looked at first: a server is not started for one that is none. */
+    /* The source is opened first, so that no server is started for a wrong one. */
     if (reconctl_push_source(&w.jobs[0].source, o, &err)) {
         reconctl_fail(&o->common, &err);
         goto out;
@@ -266,13 +265,6 @@ out:
     return code;
 }
 
-const struct reconctl_command reconctl_push_command = {
-    .name = "push",
-    .operands = "SOURCE",
-    .summary = "Send a folder, a video or a stream (-) to a new session and check its cloud",
-    .options = options,
-    .asked = AT(asked),
-    .size = sizeof(struct reconctl_push_options),
-    .defaults = push_defaults,
-    .run = run_push,
-};
+RECONCTL_COMMAND(push, "push", "SOURCE",
+                 "Send a folder, a video or a stream (-) to a new session and check its cloud",
+                 run_push, sizeof(struct reconctl_push_options), options, AT(asked), push_defaults);

@@ -3,14 +3,13 @@
 
 #include "proto/cloud/ply.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#define ASK_FIRST_S 0.02 /* between two looks at a session that is being closed; at the end: */
+#define ASK_FIRST_S 0.02 /* pause between two requests for a closing session; at the end: */
 #define ASK_LAST_S 0.5
-#define CLOSE_S 30.0 /* closing, nothing new heard, and still not `closed` or not equal */
+#define CLOSE_S 30.0 /* longest wait without news for `closed` or equal hashes */
 
 static int get_session(struct reconctl_push_job *j)
 {
@@ -59,8 +58,8 @@ static int get_export_hash(struct reconctl_push_job *j)
     return 0;
 }
 
-/* Closes the session. To do so twice does no harm, so the request is repeated where its answer
- * was lost: a session that is closed, or that takes no more frames, got the first one. */
+/* Closes the session. Closing twice does no harm, so the request is repeated if its answer was
+ * lost; a session that is closed or takes no more frames got the first request. */
 static int close_session(struct reconctl_push_job *j)
 {
     const struct timespec pause = {.tv_nsec = 500000000}; /* also after Ctrl-C */
@@ -79,7 +78,7 @@ static int close_session(struct reconctl_push_job *j)
     }
 }
 
-/* A session that others may feed goes on: the mirror was compared at the last `sync`. */
+/* A session that other clients may feed goes on: the mirror was compared at the last `sync`. */
 static int verify_open(struct reconctl_push_job *j)
 {
     const struct cloud *cloud = client_stream_cloud(j->stream);
@@ -106,7 +105,8 @@ int reconctl_push_verify(struct reconctl_push_job *j)
     rc = close_session(j);
 
     while (rc == 0) {
-        if (reconctl_now_s() >= ask_s) { /* more and more seldom: the line is the cloud's */
+        /* the pauses grow, because the connection is busy with the cloud */
+        if (reconctl_now_s() >= ask_s) {
             rc = get_session(j);
             ask_s = reconctl_now_s() + pause_s;
             pause_s = pause_s * 1.5 < ASK_LAST_S ? pause_s * 1.5 : ASK_LAST_S;
@@ -182,7 +182,7 @@ void reconctl_push_deliver(struct reconctl_push_job *j, int rc)
 
 /* ------------------------------------------------------------------------------------ session */
 
-/* Returns whether the server said that there is no such session any more. */
+/* Returns whether the server said that the session no longer exists. */
 static bool gone(struct reconctl_push_job *j, const char *path)
 {
     struct err ignored;
@@ -193,7 +193,7 @@ static bool gone(struct reconctl_push_job *j, const char *path)
 
 void reconctl_push_leave(struct reconctl_push_job *j, int rc)
 {
-    bool away = rc == ERR_IO || rc == ERR_BUSY; /* the server was given up */
+    bool away = rc == ERR_IO || rc == ERR_BUSY; /* the job gave up on the server */
     char path[96];
     struct err why = {0};
 

@@ -3,12 +3,11 @@
 #include "api/file.h"
 #include "proto/cloud/ply.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define RATE_SLACK 0.95 /* of the source's: a rate above it is all of it */
-#define SILENCE_S 60.0  /* a server from which nothing comes for so long is given up */
+#define RATE_SLACK 0.95 /* share of the source's rate; a useful rate above it means all frames */
+#define SILENCE_S 60.0  /* a server that sends nothing for so long is given up */
 
 /* ------------------------------------------------------------------------------------ stream */
 
@@ -57,7 +56,7 @@ static void on_cloud(void *ctx, const struct cloud *cloud)
     atomic_store(&j->points_received, j->stats.points_received);
 }
 
-/* Where a session forgets a thing for another one, the first that was lost is forgotten here. */
+/* The session has dropped an object for another one; here the first lost object is dropped. */
 static void on_objects(void *ctx, const struct control_objects *objects)
 {
     struct reconctl_push_job *j = ctx;
@@ -186,7 +185,7 @@ static int open_client(struct reconctl_push_job *j)
 
 /* ------------------------------------------------------------------------------------ frames */
 
-static int open_all(struct reconctl_push_job *j)
+static int job_open(struct reconctl_push_job *j)
 {
     const struct reconctl_push_options *o = j->options;
     char body[4096];
@@ -226,7 +225,7 @@ static int send_frame(struct reconctl_push_job *j, const struct frame *from)
 
     f.seq += j->first_seq;
     if (j->index == 0)
-        reconctl_look_at(&j->look, &f);
+        reconctl_check_picture(&j->pictures, &f);
     j->sent_s[f.seq % RECONCTL_PUSH_SENT_MAX] = reconctl_now_s();
     rc = client_stream_send(j->stream, &f, &j->err);
     if (rc)
@@ -236,7 +235,7 @@ static int send_frame(struct reconctl_push_job *j, const struct frame *from)
     return 0;
 }
 
-/* Waits for all answers, then adds a row to the contact sheet for the frame that was sent last. */
+/* Waits for all answers, then adds a row to the contact sheet for the last frame. */
 static int take_shot(struct reconctl_push_job *j, const struct frame *f, uint64_t total)
 {
     double heard_s = reconctl_now_s();
@@ -276,13 +275,13 @@ struct feed {
     struct frame f;
     bool have;      /* f is waiting to be sent */
     bool done;      /* the source is over */
-    double t0_s;    /* when frame 0 was due */
-    double next_ns; /* when the next frame is of use, on the source's clock */
+    double t0_s;    /* time at which frame 0 was due */
+    double next_ns; /* time from which the next frame is useful, on the source's clock */
     uint64_t limit, total;
 };
 
-/* Does the frame come sooner after the one before it than the server says is of use? What the
- * source makes JPEGs of gets the quality that it says. */
+/* Tells whether the frame comes sooner after the one before it than the server finds useful. The
+ * source's JPEGs get the quality that the server asks for. */
 static bool too_soon(struct reconctl_push_job *j, struct feed *s)
 {
     double t = (double)s->f.t_capture_ns, period;
@@ -301,7 +300,8 @@ static bool too_soon(struct reconctl_push_job *j, struct feed *s)
     return false;
 }
 
-/* Sends what the window takes. Returns for how many ms the stream may work then, < 0 on errors. */
+/* Sends as many frames as the window allows. Returns the time until the next one in ms, < 0 on
+ * errors. */
 static int feed(struct reconctl_push_job *j, struct feed *s)
 {
     bool realtime = j->options->realtime;
@@ -337,7 +337,7 @@ static int feed(struct reconctl_push_job *j, struct feed *s)
         if (client_stream_window(j->stream) == 0) {
             if (!realtime || due_ms > -500.0 / j->info.fps)
                 return realtime ? 2 : 200;
-            reconctl_meter_skipped(j->meter); /* as a camera, the source does not wait */
+            reconctl_meter_skipped(j->meter); /* like a camera, the source does not wait */
             s->have = false;
             continue;
         }
@@ -427,7 +427,7 @@ static int exit_of(int rc, int before)
 void *reconctl_push_job(void *argument)
 {
     struct reconctl_push_job *j = argument;
-    int rc = open_all(j);
+    int rc = job_open(j);
 
     if (rc == 0)
         rc = push_frames(j);
@@ -449,7 +449,7 @@ void *reconctl_push_job(void *argument)
     }
     client_stream_close(&j->stream);
     reconctl_maps_free(&j->maps);
-    reconctl_look_end(&j->look);
+    reconctl_check_end(&j->pictures);
     reconctl_sheet_free(&j->sheet);
     reconctl_source_close(&j->source);
     client_close(&j->client);

@@ -1,4 +1,4 @@
-/* reconctl_push_kind.c - what a push makes of a session of each kind */
+/* reconctl_push_kind.c - how a push handles sessions of each kind */
 #include "api/ctl/reconctl_push.h"
 
 #include "api/file.h"

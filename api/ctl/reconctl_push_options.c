@@ -1,13 +1,9 @@
 #include "api/ctl/reconctl_push.h"
 
-#include "proto/wire/codec.h"
-
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* From one picture of a pair to the other, of one camera: docs/PERFORMANCE.md, "Volumes". */
+/* Baseline for pairs of pictures of one camera: docs/PERFORMANCE.md, "Volumes". */
 #define BASELINE_M 0.4f
 
 /* Tells whether --option gives `key`, as itself or as key.member. */
@@ -21,7 +17,7 @@ static bool given(const struct reconctl_list *list, const char *key)
     return false;
 }
 
-/* Is the key an option whose values are words, though they may look like numbers? */
+/* Tells whether the key is an option of words, whose value may look like a number. */
 static bool takes_word(const char *key)
 {
     for (int i = 0; i < session_options_n; i++)
@@ -30,7 +26,7 @@ static bool takes_word(const char *key)
     return false;
 }
 
-/* Puts a value as JSON would have it: true, false, null, a number, else a text. */
+/* Writes a value as JSON: true, false, null, a number, else a text. */
 static void put_value(struct json_writer *w, const char *key, const char *text)
 {
     char *end;
@@ -62,7 +58,7 @@ static int option_split(const struct reconctl_list *list, int i, char key[64], c
     return 0;
 }
 
-/* Puts every --option; those of one map (camera.fx=..., camera.fy=...) together. */
+/* Writes every --option; those of one map (camera.fx=..., camera.fy=...) together. */
 static int put_list(struct json_writer *w, const struct reconctl_list *list, struct err *err)
 {
     char key[64], other[64], member[64];
@@ -100,7 +96,7 @@ static struct session_options complete(const struct reconctl_push_options *o,
     struct session_options asked = o->asked;
 
     if (info) {
-        if (info->lens.model != LENS_SPHERE) { /* the session's camera, which is a pinhole */
+        if (info->lens.model != LENS_SPHERE) { /* camera of the session, which is a pinhole */
             asked.has_camera = true;
             asked.K = info->K;
             asked.camera_w = info->width;
@@ -112,7 +108,7 @@ static struct session_options complete(const struct reconctl_push_options *o,
             asked.depth_source = SESSION_DEPTH_SOURCE_SENSOR;
         if (!asked.up && info->up && asked.pose_source == SESSION_POSE_DEVICE)
             asked.up = session_options_up(info->up);
-        if (asked.fps == 0 && info->fps >= 0.1 && info->fps <= 1000) /* no frame is too many */
+        if (asked.fps == 0 && info->fps >= 0.1 && info->fps <= 1000) /* no frame is superfluous */
             asked.fps = (float)info->fps;
         if (asked.kind == SESSION_PANORAMA && !info->has_second && asked.baseline_m == 0)
             asked.baseline_m = BASELINE_M;
@@ -136,7 +132,7 @@ static struct session_options complete(const struct reconctl_push_options *o,
     return asked;
 }
 
-/* Flags of options that the kind has not are refused: they would not be sent. */
+/* Refuses flags of options that the kind lacks, because they would not be sent. */
 static int check_flags(const struct session_options *asked, struct err *err)
 {
     for (int i = 0; i < session_options_n; i++) {
@@ -149,7 +145,7 @@ static int check_flags(const struct session_options *asked, struct err *err)
     return 0;
 }
 
-/* Makes --option kind=WORD what --kind is: the kind decides what is done with the answers. */
+/* Makes --option kind=WORD the value of --kind, which decides how answers are handled. */
 static int settle_kind(struct reconctl_push_options *o, struct err *err)
 {
     const struct session_option *row = session_options_table;

@@ -1,7 +1,5 @@
 #include "api/ctl/reconctl_push.h"
 
-#include <stdio.h>
-
 void reconctl_push_view(const struct reconctl_push_watch *watch, uint64_t *points, double *bpp)
 {
     uint64_t bytes = 0, received = 0;
@@ -104,7 +102,7 @@ static void print_objects(const struct reconctl_push_job *j)
     }
 }
 
-/* Calls `say` for each thing that is worth a remark: a word for programs, a sentence for people. */
+/* Calls `say` for each noteworthy fact: a word for programs, a sentence for people. */
 static void remark(const struct reconctl_push_job *j,
                    void (*say)(void *ctx, const char *word, const char *sentence), void *ctx)
 {
@@ -124,14 +122,14 @@ static void remark(const struct reconctl_push_job *j,
         reconctl_push_kind(j->options)->has_map)
         say(ctx, "empty",
             "the cloud has no points: they need some frames, from places that differ");
-    if (reconctl_look_tells(&j->look, &j->look.black)) {
+    if (reconctl_check_tells(&j->pictures, &j->pictures.black)) {
         snprintf(text, sizeof text, "%llu pictures in a row are black: is the lens covered?",
-                 (unsigned long long)j->look.black.longest);
+                 (unsigned long long)j->pictures.black.longest);
         say(ctx, "black", text);
     }
-    if (reconctl_look_tells(&j->look, &j->look.same)) {
+    if (reconctl_check_tells(&j->pictures, &j->pictures.same)) {
         snprintf(text, sizeof text, "%llu pictures in a row are one and the same: a frozen camera?",
-                 (unsigned long long)j->look.same.longest);
+                 (unsigned long long)j->pictures.same.longest);
         say(ctx, "frozen", text);
     }
 }

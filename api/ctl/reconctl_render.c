@@ -1,13 +1,10 @@
 #include "api/client/client_sequence.h"
-#include "api/client/client_splat.h"
 #include "api/ctl/reconctl_progress.h"
 #include "api/ctl/reconctl_render.h"
-#include "api/ctl/reconctl_things.h"
+#include "api/ctl/reconctl_boxes.h"
 #include "proto/cloud/ply.h"
 #include "proto/image/png.h"
 
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -100,7 +97,7 @@ static bool is_film(const char *name)
     return ends_in(name, ".mp4") || ends_in(name, ".gif");
 }
 
-/* The yaw of picture i of n: all around, or to and fro. */
+/* The yaw of picture i of n: an orbit, or to and fro. */
 static float yaw_of(const struct render_options *o, double yaw, int i, int n)
 {
     double turn = (double)i / n;
@@ -108,18 +105,18 @@ static float yaw_of(const struct render_options *o, double yaw, int i, int n)
     return (float)(yaw + (o->swing > 0 ? o->swing * sin(2 * M_PI * turn) : 360 * turn)) * DEGREE;
 }
 
-/* What is drawn, from where, and into what. */
+/* Input, view and output of the drawing. */
 struct render {
     const struct render_options *o;
     struct client_splat_cloud cloud;
     float *disc_m, *depth;
-    struct reconctl_things things;
+    struct reconctl_boxes boxes;
     struct client_splat_orbit orbit;
     double yaw; /* degrees */
     uint8_t *picture;
     struct reconctl_film *film;
     struct reconctl_progress progress;
-    int at, n; /* picture, of how many */
+    int at, n; /* index of the picture, and number of pictures */
 };
 
 static void on_progress(void *ctx, double done)
@@ -129,7 +126,7 @@ static void on_progress(void *ctx, double done)
     reconctl_progress_step(&r->progress, "drawing", (r->at + done) / r->n);
 }
 
-/* The picture into the film, or into its file. */
+/* Writes the picture into the film, or into its file. */
 static int render_save(struct render *r, const char *file, struct err *err)
 {
     int w = r->o->size.w, h = r->o->size.h, rc;
@@ -159,8 +156,8 @@ static int render_draw(struct render *r, const struct client_splat_view *from, c
         view.disc_m = client_splat_depth(&view, &r->cloud) * (float)r->o->point_px / view.K.fx;
     }
     rc = client_splat_draw(r->picture, &view, &r->cloud, err);
-    if (rc == 0 && r->things.n)
-        rc = reconctl_things_draw(r->picture, &view, &r->things, err);
+    if (rc == 0 && r->boxes.n)
+        rc = reconctl_boxes_draw(r->picture, &view, &r->boxes, err);
     return rc ? rc : render_save(r, file, err);
 }
 
@@ -213,7 +210,7 @@ static int draw_all(struct render *r, struct err *err)
     return render_draw(r, &view, o->output, err);
 }
 
-static int open_all(struct render *r, const struct ply_cloud *cloud, struct err *err)
+static int render_open(struct render *r, const struct ply_cloud *cloud, struct err *err)
 {
     const struct render_options *o = r->o;
     int rc = reconctl_render_orient(r->orbit.R_wc, o->up, cloud->up, o->trajectory, err);
@@ -223,9 +220,9 @@ static int open_all(struct render *r, const struct ply_cloud *cloud, struct err 
     r->orbit.h = o->size.h;
     r->picture = malloc(3 * (size_t)o->size.w * (size_t)o->size.h);
     r->disc_m = malloc(cloud->n * sizeof *r->disc_m);
-    if (r->things.n)
+    if (r->boxes.n)
         r->depth = malloc(sizeof *r->depth * (size_t)o->size.w * (size_t)o->size.h);
-    if (!r->picture || !r->disc_m || (r->things.n && !r->depth))
+    if (!r->picture || !r->disc_m || (r->boxes.n && !r->depth))
         rc = err_set(err, ERR_MEMORY, "no memory for a picture");
     r->cloud = (struct client_splat_cloud){cloud->n, cloud->xyz,
                                            cloud->has_colour ? cloud->rgb : NULL, r->disc_m};
@@ -281,11 +278,11 @@ static int run_render(void *arguments)
     if (rc == 0 && cloud.n == 0)
         rc = err_at(&err, ERR_INPUT, o->common.operands[0], "holds no points");
     if (rc == 0 && o->objects)
-        rc = reconctl_things_load(&r.things, o->objects, &o->common, &err);
+        rc = reconctl_boxes_load(&r.boxes, o->objects, &o->common, &err);
     if (rc == 0 && !o->view && o->slice.height_m == NOT_GIVEN)
         cloud.n = client_splat_crop(cloud.xyz, cloud.rgb, cloud.n);
     if (rc == 0)
-        rc = open_all(&r, &cloud, &err);
+        rc = render_open(&r, &cloud, &err);
     if (rc == 0)
         rc = draw_all(&r, &err);
     reconctl_progress_end(&r.progress, false);
@@ -304,12 +301,5 @@ static int run_render(void *arguments)
     return reconctl_stopped() ? RECONCTL_INTERRUPTED : RECONCTL_OK;
 }
 
-const struct reconctl_command reconctl_render_command = {
-    .name = "render",
-    .operands = "CLOUD.ply",
-    .summary = "Draw a cloud into a picture or a film",
-    .options = options,
-    .size = sizeof(struct render_options),
-    .defaults = render_defaults,
-    .run = run_render,
-};
+RECONCTL_COMMAND(render, "render", "CLOUD.ply", "Draw a cloud into a picture or a film", run_render,
+                 sizeof(struct render_options), options, 0, render_defaults);

@@ -6,7 +6,6 @@
 
 #include "api/client/client_splat.h"
 #include "api/ctl/reconctl_args.h"
-#include "proto/types.h"
 
 /*
  * reconctl_render_orient - how the camera is turned before yaw and pitch
@@ -20,7 +19,7 @@
 MUST_CHECK int reconctl_render_orient(float R_wc[9], const char *asked, const char *said,
                                       const char *path, struct err *err);
 
-/* The same for one camera: where it looked, level. */
+/* The same for one camera and its direction, level. */
 MUST_CHECK int reconctl_render_level(float R_wc[9], const char *up, const struct rigid *T_wc,
                                      struct err *err);
 
@@ -34,13 +33,14 @@ MUST_CHECK int reconctl_render_level(float R_wc[9], const char *up, const struct
  * Returns: 0; ERR_INPUT: nothing lies there
  */
 struct reconctl_slice {
-    double height_m, thick_m; /* of its middle; from half below to half above */
+    /* height of its middle; the slice reaches from half of its thickness below to half above */
+    double height_m, thick_m;
 };
 MUST_CHECK int reconctl_slice_draw(uint8_t *rgb, int w, int h, const struct client_splat_cloud *c,
                                    const float R_wc[9], const struct reconctl_slice *slice,
                                    struct err *err);
 
-/* A film, written by ffmpeg: MP4 or GIF as the name of the file says. */
+/* A film, written by ffmpeg: MP4 or GIF by the ending of the file's name. */
 struct reconctl_film;
 MUST_CHECK int reconctl_film_open(struct reconctl_film **film, const char *path, int w, int h,
                                   struct err *err);

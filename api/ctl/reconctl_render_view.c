@@ -2,7 +2,6 @@
 
 #include "api/client/client_sequence.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -68,7 +67,7 @@ static int read_path(struct vec3 *forward, struct vec3 *up, const char *file, st
         return rc;
     if (n == 0)
         return err_at(err, ERR_INPUT, file, "holds no camera path");
-    /* the directions cancel out where a camera turned all around */
+    /* the directions cancel out if the camera made a full rotation */
     if (!(vec3_norm2(*forward) > 1e-6f * (float)n))
         *forward = vec3_make(T.r[2], T.r[5], T.r[8]);
     return 0;
@@ -82,7 +81,7 @@ static struct vec3 level(struct vec3 v, struct vec3 up)
     return vec3_make(v.x - along * up.x, v.y - along * up.y, v.z - along * up.z);
 }
 
-/* Turns a camera so that it looks along `forward`, level. */
+/* Rotates a camera to look along `forward`, level. */
 static int camera_level(float R_wc[9], struct vec3 forward, struct vec3 up, struct err *err)
 {
     struct vec3 f;
@@ -90,7 +89,8 @@ static int camera_level(float R_wc[9], struct vec3 forward, struct vec3 up, stru
     if (!(vec3_norm2(up) > 1e-6f))
         return err_set(err, ERR_INPUT, "the cameras have no common up direction");
     f = level(forward, up);
-    /* Without a direction: as a phone looks when its world begins, along -z where y is up. */
+    /* Without a direction it looks as a phone does when its world begins: along -z where y is
+     * up. */
     if (!(vec3_norm2(f) > 1e-6f * vec3_norm2(forward)))
         f = level(up.y != 0 ? vec3_make(0, 0, -up.y) : vec3_make(0, 1, 0), up);
     camera_rotation(R_wc, f, up);

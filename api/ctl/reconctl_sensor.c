@@ -1,7 +1,6 @@
 #include "api/ctl/reconctl_sensor.h"
 
 #include "proto/array.h"
-#include "proto/wire/codec.h"
 #include "proto/wire/depth.h"
 
 #include <stdlib.h>

@@ -11,12 +11,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define START_MS 20000 /* loading networks takes seconds on a small machine */
+#define START_MS 20000 /* time to load networks on a small host */
 #define STOP_MS 20000
 
 extern char **environ;
 
-static volatile sig_atomic_t running; /* the server's process, for the signal handler */
+static volatile sig_atomic_t running; /* process id of the server, for the signal handler */
 
 void reconctl_server_abandon(void)
 {
@@ -73,7 +73,7 @@ static int spawn(struct reconctl_server *server, const char *recond, struct err 
         (char *)"recond", (char *)"--http.port=0", (char *)"--stream.port=0",
         (char *)"--http.listen=127.0.0.1", (char *)"--stream.listen=127.0.0.1",
         (char *)"--auth.mode=none",
-        /* A service's own configuration may name all of these. */
+        /* names that a service's own configuration may hold */
         (char *)"--auth.token_file=", (char *)"--tls.cert_file=", (char *)"--tls.key_file=",
         (char *)"--stream.public_url=", (char *)"--journal.path=", address, NULL};
     posix_spawn_file_actions_t actions;
@@ -102,7 +102,7 @@ static int spawn(struct reconctl_server *server, const char *recond, struct err 
     return 0;
 }
 
-/* Reads the address of the server once the server has written it. */
+/* Reads the address that the server has written. */
 static bool read_address(struct reconctl_server *server)
 {
     char path[128], line[128];

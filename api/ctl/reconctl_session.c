@@ -1,15 +1,13 @@
-#include "api/ctl/reconctl_progress.h"
 #include "api/ctl/reconctl_link.h"
 #include "api/ctl/reconctl_push.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct arguments {
     struct reconctl_common common; /* first: see reconctl.h */
     struct reconctl_list option;
-    struct session_options asked; /* its name alone */
+    struct session_options asked; /* names of options */
     const char *output;
     bool unplaced, trajectory;
 };
@@ -278,68 +276,29 @@ static int run_export(void *arguments)
     return RECONCTL_OK;
 }
 
-const struct reconctl_command reconctl_session_create_command = {
-    .name = "session create",
-    .operands = "",
-    .summary = "Create a session and show its stream and tokens",
-    .options = create_options,
-    .size = sizeof(struct arguments),
-    .run = run_create,
-};
+RECONCTL_COMMAND(session_create, "session create", "",
+                 "Create a session and show its stream and tokens", run_create,
+                 sizeof(struct arguments), create_options);
 
-const struct reconctl_command reconctl_session_list_command = {
-    .name = "session list",
-    .operands = "",
-    .summary = "List the sessions of a server",
-    .size = sizeof(struct arguments),
-    .run = run_list,
-};
+RECONCTL_COMMAND(session_list, "session list", "", "List the sessions of a server", run_list,
+                 sizeof(struct arguments));
 
-const struct reconctl_command reconctl_session_get_command = {
-    .name = "session get",
-    .operands = "SESSION",
-    .summary = "Show everything about a session",
-    .size = sizeof(struct arguments),
-    .run = run_get,
-};
+RECONCTL_COMMAND(session_get, "session get", "SESSION", "Show everything about a session", run_get,
+                 sizeof(struct arguments));
 
-const struct reconctl_command reconctl_session_close_command = {
-    .name = "session close",
-    .operands = "SESSION",
-    .summary = "Take no more frames, use those that are queued",
-    .size = sizeof(struct arguments),
-    .run = run_close,
-};
+RECONCTL_COMMAND(session_close, "session close", "SESSION",
+                 "Take no more frames, use those that are queued", run_close,
+                 sizeof(struct arguments));
 
-const struct reconctl_command reconctl_session_kick_command = {
-    .name = "session kick",
-    .operands = "SESSION",
-    .summary = "End all streams of a session",
-    .size = sizeof(struct arguments),
-    .run = run_kick,
-};
+RECONCTL_COMMAND(session_kick, "session kick", "SESSION", "End all streams of a session", run_kick,
+                 sizeof(struct arguments));
 
-const struct reconctl_command reconctl_session_rotate_command = {
-    .name = "session rotate",
-    .operands = "SESSION",
-    .summary = "Give a session new tokens and end the streams of the old ones",
-    .size = sizeof(struct arguments),
-    .run = run_rotate,
-};
+RECONCTL_COMMAND(session_rotate, "session rotate", "SESSION",
+                 "Give a session new tokens and end the streams of the old ones", run_rotate,
+                 sizeof(struct arguments));
 
-const struct reconctl_command reconctl_session_delete_command = {
-    .name = "session delete",
-    .operands = "SESSION",
-    .summary = "Delete a session and its cloud",
-    .size = sizeof(struct arguments),
-    .run = run_delete,
-};
+RECONCTL_COMMAND(session_delete, "session delete", "SESSION", "Delete a session and its cloud",
+                 run_delete, sizeof(struct arguments));
 
-const struct reconctl_command reconctl_export_command = {
-    .name = "export",
-    .operands = "SESSION",
-    .summary = "Download a session's cloud as PLY",
-    .options = export_options,
-    .size = sizeof(struct arguments),
-    .run = run_export,
-};
+RECONCTL_COMMAND(export, "export", "SESSION", "Download a session's cloud as PLY", run_export,
+                 sizeof(struct arguments), export_options);

@@ -1,19 +1,18 @@
-/* `session refine`: a closed session is bundled once more. */
+/* `session refine`: bundles a closed session once more. */
 #include "api/ctl/reconctl_args.h"
 #include "api/ctl/reconctl_link.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#define LOOK_NS 300000000
+#define POLL_NS 300000000
 
 struct arguments {
     struct reconctl_common common; /* first: see reconctl.h */
 };
 
-/* What came of it, for people; `state` is a word of the session's document. */
+/* The result for people; `state` is a word of the session's document. */
 static void print_bundle(const struct json *bundle, const char *state)
 {
     static const struct {
@@ -38,11 +37,11 @@ static void print_bundle(const struct json *bundle, const char *state)
                           json_f64(json_member(bundle, "moved_m")));
 }
 
-/* Asks until it is over. Returns 0 with the session's document, or an error. */
+/* Polls until bundling is over. Returns 0 with the session's document, or an error. */
 static int refine_wait(struct json **doc, char **answer, struct client *client, const char *path,
                        struct err *err)
 {
-    const struct timespec look = {.tv_nsec = LOOK_NS};
+    const struct timespec pause = {.tv_nsec = POLL_NS};
     size_t len;
     int rc = 0;
 
@@ -56,7 +55,7 @@ static int refine_wait(struct json **doc, char **answer, struct client *client, 
         if (rc || reconctl_stopped() ||
             strcmp(json_text(json_member(json_member(*doc, "bundle"), "state")), "running") != 0)
             break;
-        nanosleep(&look, NULL);
+        nanosleep(&pause, NULL);
     }
     return rc;
 }
@@ -100,10 +99,6 @@ out:
     return code;
 }
 
-const struct reconctl_command reconctl_session_refine_command = {
-    .name = "session refine",
-    .operands = "SESSION",
-    .summary = "Correct path and cloud of a closed session by the places that it saw again",
-    .size = sizeof(struct arguments),
-    .run = refine_run,
-};
+RECONCTL_COMMAND(session_refine, "session refine", "SESSION",
+                 "Correct path and cloud of a closed session by the places that it saw again",
+                 refine_run, sizeof(struct arguments));

@@ -1,10 +1,8 @@
-/* `session submap`: which worlds a session has, and where they lie. */
+/* `session submap`: lists and places the submaps of a session. */
 #include "api/ctl/reconctl_args.h"
 #include "api/ctl/reconctl_link.h"
 
 #include <errno.h>
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,7 +38,7 @@ static int read_pose(float v[7], const char *text, struct err *err)
     return 0;
 }
 
-/* What the words say beyond the session: n = -1 where all submaps are to be shown. */
+/* The words behind the session's id; n = -1: all submaps are shown. */
 static int read_words(const struct arguments *o, long *n, float pose[7], struct err *err)
 {
     const char *word = o->common.n_operands > 1 ? o->common.operands[1] : NULL;
@@ -149,11 +147,6 @@ static int run_submap(void *arguments)
     return rc ? reconctl_fail_server(&o->common, &err) : RECONCTL_OK;
 }
 
-const struct reconctl_command reconctl_session_submap_command = {
-    .name = "session submap",
-    .operands = "SESSION [N]",
-    .summary = "Show where a session's submaps lie, or place one",
-    .options = options,
-    .size = sizeof(struct arguments),
-    .run = run_submap,
-};
+RECONCTL_COMMAND(session_submap, "session submap", "SESSION [N]",
+                 "Show where a session's submaps lie, or place one", run_submap,
+                 sizeof(struct arguments), options);

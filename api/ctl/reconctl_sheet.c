@@ -6,15 +6,13 @@
 #include "proto/cloud/ply.h"
 #include "proto/image/png.h"
 
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #define CELL_W RECONCTL_SHEET_CELL_W
 #define DEPTH_SIDE_MAX 4096
-/* The colours of depth span the first map's 2...98 %, and that much more */
+/* The range of colours is the first map's 2...98 %, widened by this. */
 #define RANGE_SLACK 1.4f
 
 int reconctl_sheet_new(struct reconctl_sheet **out, int rows, struct err *err)
@@ -51,7 +49,7 @@ bool reconctl_sheet_due(const struct reconctl_sheet *s, uint64_t n, uint64_t tot
 
     if (s->filled == s->rows)
         return false;
-    /* Unknown length: after 8, 32, 72 ... frames. */
+    /* Rows of a source of unknown length: after 8, 32, 72 ... frames. */
     return total ? n >= total * k / rows : n >= 8 * k * k;
 }
 
@@ -70,7 +68,7 @@ static void pixel_between(uint8_t *to, const uint8_t *from, int fw, int fh, floa
     }
 }
 
-/* Scales a picture by area average; one that grows, by mixing. */
+/* Scales a picture down by area average, or up by mixing. */
 static void scale(uint8_t *to, int w, int h, const uint8_t *from, int fw, int fh)
 {
     for (int y = 0; y < h; y++)
@@ -173,7 +171,7 @@ out:
     return rc;
 }
 
-/* Copies all points of a mirror that have a place, to where it is. */
+/* Copies all points of a mirror that have a place, to that place. */
 static int add_cloud(struct reconctl_sheet_row *row, const struct cloud *cloud, float step_m,
                      struct err *err)
 {
@@ -260,7 +258,6 @@ int reconctl_sheet_add(struct reconctl_sheet *s, struct client *client, const ch
         return 0;
     }
     row_clear(row);
-    /* Where a frame was refused, or a depth is not there yet, the row comes later; the push goes
-     * on. */
+    /* A row waits while its frame was refused or its depth is not ready; the push goes on. */
     return rc == ERR_MEMORY || rc == ERR_IO ? rc : 0;
 }

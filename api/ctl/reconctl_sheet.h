@@ -11,7 +11,7 @@
 #define RECONCTL_SHEET_CELL_W 320
 
 struct reconctl_sheet_row {
-    uint64_t frame;         /* counted from 1 */
+    uint64_t frame;         /* index of the frame from 1 */
     uint8_t *input, *depth; /* [cell_h][RECONCTL_SHEET_CELL_W][3] */
     float *xyz;             /* [n][3] */
     uint8_t *rgb;           /* [n][3] */
@@ -20,8 +20,8 @@ struct reconctl_sheet_row {
 
 struct reconctl_sheet {
     int rows, filled, cell_h;
-    float near_m, far_m; /* what the colours of depth span */
-    struct rigid T_wc;   /* of the first row's frame */
+    float near_m, far_m; /* range of the colours of depth */
+    struct rigid T_wc;   /* pose of the first row's frame */
     struct reconctl_sheet_row row[RECONCTL_SHEET_ROWS_MAX];
 };
 

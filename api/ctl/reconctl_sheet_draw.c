@@ -1,10 +1,8 @@
-#include "api/client/client_splat.h"
 #include "api/ctl/reconctl_render.h"
 #include "api/ctl/reconctl_sheet.h"
 #include "api/ctl/reconctl_text.h"
 #include "proto/image/png.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +12,7 @@
 #define WIDE (3 * CELL_W + 4 * GAP)
 #define DARK 26 /* grey of the ground */
 #define PITCH 0.3f
-#define SCALE_W 96 /* of the bar of depth colours */
+#define SCALE_W 96 /* height of the bar of depth colours */
 
 struct page {
     uint8_t *rgb; /* [h][WIDE][3] */
@@ -62,7 +60,8 @@ static void draw_scale(struct page *p, const struct reconctl_sheet *s, int colum
     reconctl_text_draw(p->rgb, WIDE, p->h, x, y, near);
 }
 
-/* Chooses one camera for all rows: it looks as that of the first row, and fits the last cloud. */
+/* Chooses one camera for all rows: it looks in the direction of the first row and fits the last
+ * cloud. */
 static int choose_view(struct client_splat_view *view, struct reconctl_sheet *s, const char *up,
                        struct err *err)
 {

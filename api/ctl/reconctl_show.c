@@ -9,11 +9,11 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#define NARROW 20 /* columns of text, at the least, beside an indent */
-#define WIDE 110  /* columns that show whole ids beside the rest of a table */
+#define NARROW 20 /* least columns of text beside an indent */
+#define WIDE 110  /* terminal width from which tables show whole ids */
 
-/* Returns the bytes of the UTF-8 character that text begins with, and the character; 1 and the byte
- * where it is none. */
+/* Returns the number of bytes of text's first UTF-8 character, and the character; 1 and the byte if
+ * it is invalid. */
 static int character(const char *text, unsigned *c)
 {
     const unsigned char *p = (const unsigned char *)text;
@@ -28,7 +28,8 @@ static int character(const char *text, unsigned *c)
     return n;
 }
 
-/* A character that moves the cursor, changes colours, or turns the direction of what follows. */
+/* Tells whether a character moves the cursor, changes colours, or changes the direction of
+ * writing. */
 static bool is_unsafe(unsigned c, int bytes)
 {
     return c < 0x20 || c == 0x7f || (bytes == 1 && c > 0x7f) || (c >= 0x80 && c < 0xa0) ||
@@ -81,7 +82,7 @@ void reconctl_put_row(struct reconctl_screen *screen, const char *fmt, ...)
     va_end(arguments);
     for (int i = 0; i < screen->columns && row[end]; i++)
         end += (size_t)character(row + end, &c);
-    /* Half of a number would be another number. */
+    /* A number is not cut, because half of it would be another number. */
     for (start = end; row[end] && start > 0 && row[start - 1] != ' ';)
         start--;
     if (row[end] && row[start] >= '0' && row[start] <= '9')

@@ -1,12 +1,11 @@
 #include "api/ctl/reconctl_render.h"
 
-#include <math.h>
 #include <string.h>
 
 #define WHITE 255
-#define GREY 96 /* of clouds without colours */
+#define GREY 96 /* colour of clouds without colours */
 
-/* What lies where: to the right, to the top of the picture, and up. */
+/* Directions of the picture: to the right, to the top, and up out of it. */
 struct place {
     float right, far, up;
 };
@@ -23,7 +22,7 @@ static bool is_finite(const float *p)
     return isfinite(p[0]) && isfinite(p[1]) && isfinite(p[2]);
 }
 
-/* The box around all points; returns false if there is none. */
+/* Computes the box around all points; returns false if there are none. */
 static bool find_box(struct place *low, struct place *high, const struct client_splat_cloud *c,
                      const float R[9])
 {
@@ -43,7 +42,8 @@ static bool find_box(struct place *low, struct place *high, const struct client_
     return low->up <= high->up;
 }
 
-/* Pixels [*first, *end) of a side of n that a length around `at` covers: one at least. */
+/* Finds the pixels [*first, *end), at least one, of a side of n that a length around `at`
+ * covers. */
 static void pixels_covered(int *first, int *end, float at, float length, int n)
 {
     float from = floorf(at - 0.5f * length + 0.5f), to = floorf(at + 0.5f * length + 0.5f);

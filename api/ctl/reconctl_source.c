@@ -10,7 +10,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -19,8 +18,8 @@
 
 #define FIRST_PICTURE_MS 20000
 #define DEFAULT_FPS 30.0
-#define HEAD_BYTES 512 /* of a stream on standard input, by which it is known */
-/* Below it the pictures of a video are made anew; what ffmpeg makes is a little better. */
+#define HEAD_BYTES 512 /* name of a stream on standard input */
+/* quality below which the pictures of a video are encoded again; ffmpeg's are a little better */
 #define VIDEO_QUALITY 85
 
 struct reconctl_source {
@@ -30,18 +29,18 @@ struct reconctl_source {
     struct reconctl_sensor *sensor; /* NULL: depth is not asked for */
     struct client_mjpeg *mjpeg;
     struct reconctl_ffmpeg ffmpeg;
-    int quality;                 /* that the server has use for; 0 = it did not say */
-    struct file_content lowered; /* the last picture of a video, at that quality */
-    int at;                      /* next frame of the folder */
-    uint64_t seq;                /* of the next frame */
+    int quality;                 /* quality that the server asks for; 0 = none */
+    struct file_content lowered; /* last picture of a video, at that quality */
+    int at;                      /* index of the folder's next frame */
+    uint64_t seq;                /* time of the next frame */
     const uint8_t *first;
-    size_t first_len; /* picture that was looked at by open() and not handed out yet */
+    size_t first_len; /* open() has read a picture that was not returned yet */
 };
 
 /* ------------------------------------------------------------------------------------ pictures */
 
-/* Size of a picture; one that cannot be read keeps the size before: the server says what is
- * wrong. */
+/* Reads the size of a picture. One that cannot be read keeps the size before, and the server
+ * refuses it. */
 static void probe_size(const uint8_t *data, size_t len, int *w, int *h)
 {
     static const struct jpeg_limits limits = {.max_width = FRAME_SIDE_MAX,
@@ -56,7 +55,7 @@ static void probe_size(const uint8_t *data, size_t len, int *w, int *h)
     }
 }
 
-/* The next picture of a stream; waits for the first one only. */
+/* Reads the next picture of a stream; waits only for the first one. */
 static int next_of_stream(struct reconctl_source *s, int timeout_ms, const uint8_t **data,
                           size_t *len, struct err *err)
 {
@@ -81,7 +80,7 @@ static int no_picture(const struct reconctl_source *s, struct err *err)
     return err_at(err, ERR_INPUT, name, "there is no JPEG picture in it");
 }
 
-static int look_at_first(struct reconctl_source *s, struct err *err)
+static int first_read(struct reconctl_source *s, struct err *err)
 {
     struct frame f = {0};
     int rc;
@@ -112,7 +111,7 @@ static int look_at_first(struct reconctl_source *s, struct err *err)
 
 /* ------------------------------------------------------------------------------------ open */
 
-/* Tells whether two sizes have one aspect, but for rounding. */
+/* Tells whether two sizes have the same aspect up to rounding. */
 static bool same_aspect(int w, int h, int other_w, int other_h)
 {
     double a = (double)w * other_h, b = (double)other_w * h;
@@ -153,7 +152,7 @@ static int open_folder(struct reconctl_source *s, struct err *err)
     s->info.fps = info.fps;
     s->info.has_second = info.has_second;
     s->info.T_cs = info.T_cs;
-    rc = look_at_first(s, err);
+    rc = first_read(s, err);
     if (rc || !info.has_camera || s->config.camera)
         return rc;
     s->info.K = info.K;
@@ -166,8 +165,8 @@ static int open_folder(struct reconctl_source *s, struct err *err)
     return 0;
 }
 
-/* Looks at the first bytes of a descriptor without taking them. Returns how many; 0: at its end, or
- * they cannot be looked at. */
+/* Reads the first bytes of a descriptor without consuming them. Returns how many; 0 at its end or
+ * if that is impossible. */
 static ssize_t peek(int fd, uint8_t *data, size_t len)
 {
     int ends[2];
@@ -218,7 +217,7 @@ static int open_stream(struct reconctl_source *s, struct err *err)
     if (rc == 0)
         rc = client_mjpeg_new(&s->mjpeg, s->ffmpeg.pid ? s->ffmpeg.out : STDIN_FILENO,
                               FRAME_PAYLOAD_MAX, err);
-    return rc ? rc : look_at_first(s, err);
+    return rc ? rc : first_read(s, err);
 }
 
 int reconctl_source_camera(struct intrinsics *K, const char *text, struct err *err)
@@ -246,7 +245,7 @@ static int set_camera(struct reconctl_source *s, struct err *err)
     return 0;
 }
 
-/* The first frame must have depth; of later ones some may have none. */
+/* The first frame must have depth; later ones may lack it. */
 static int open_sensor(struct reconctl_source *s, struct err *err)
 {
     float *depth = NULL;
@@ -348,7 +347,7 @@ void reconctl_source_lower(struct reconctl_source *s, struct frame *f)
     f->payload_len = (uint32_t)s->lowered.len;
 }
 
-/* at: the frame's place in the folder. */
+/* at: index of the frame in the folder. */
 static int add_depth(struct reconctl_source *s, int at, struct frame *f, struct err *err)
 {
     float *depth = NULL;
@@ -362,7 +361,7 @@ static int add_depth(struct reconctl_source *s, int at, struct frame *f, struct 
     return rc;
 }
 
-/* The other picture of a pair, as a part behind the frame's others. */
+/* Adds the other picture of a pair as the last part of the frame. */
 static int add_second(struct reconctl_source *s, int at, struct frame *f, struct err *err)
 {
     struct frame_part part = {.type = FRAME_COLOUR,

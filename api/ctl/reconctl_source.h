@@ -5,33 +5,30 @@
 #define RECOND_API_RECONCTL_SOURCE_H
 
 #include "api/client/client.h"
-#include "proto/wire/frame.h"
-
-#include <stdbool.h>
 
 #define RECONCTL_SOURCE_CAMERA 1u
-#define RECONCTL_SOURCE_SECOND 2u /* of the second pictures of pairs */
+#define RECONCTL_SOURCE_SECOND 2u /* camera id of the second pictures of pairs */
 
 struct reconctl_source;
 
 struct reconctl_source_config {
     const char *path;  /* folder, video file, "-" */
-    const char *poses; /* as client_sequence_open() takes it */
-    double fps;        /* 0 = the source's own */
+    const char *poses; /* path or word for client_sequence_open() */
+    double fps;        /* frames a second; 0 = the source's own */
     bool loop;
-    bool pairs;         /* a folder's pictures go in pairs, where it has second ones */
-    bool depth;         /* a folder's true depth goes with its frames, as a sensor's would */
+    bool pairs;         /* pictures of a folder that has second ones go in pairs */
+    bool depth;         /* frames carry the folder's true depth as a sensor's */
     const char *camera; /* "fx,fy,cx,cy" or NULL */
 };
 
 struct reconctl_source_info {
-    int n_frames; /* of one round; 0 = not known before the end */
+    int n_frames; /* frames of one round; 0 = unknown before the end */
     int width, height;
     bool has_poses, camera_guessed;
-    bool has_depth;      /* it was asked for */
-    const char *up;      /* of the world of a folder's poses, "+z"; NULL or "" = not known */
-    struct intrinsics K; /* of width x height */
-    bool has_second;     /* frames are pairs; the second camera is where T_cs says */
+    bool has_depth;      /* the fps was asked for */
+    const char *up;      /* up axis of the world of a folder's poses, "+z"; NULL or "" = unknown */
+    struct intrinsics K; /* intrinsics at width x height */
+    bool has_second;     /* frames are pairs; T_cs is the pose of the second camera */
     struct rigid T_cs;
     struct lens lens; /* frames name it as camera RECONCTL_SOURCE_CAMERA, unless it is pinhole */
     double fps;
@@ -50,8 +47,8 @@ MUST_CHECK int reconctl_source_open(struct reconctl_source **s,
 void reconctl_source_close(struct reconctl_source **s);
 void reconctl_source_get_info(const struct reconctl_source *s, struct reconctl_source_info *info);
 
-/* Of the JPEGs that we make, 1 ... 100: of a folder's other pictures from the next one on, of a
- * video's by reconctl_source_lower(). */
+/* Sets the quality of JPEGs that we make, 1 ... 100: of a folder's pictures from the next one on,
+ * of a video's in reconctl_source_lower(). */
 void reconctl_source_set_quality(struct reconctl_source *s, int quality);
 
 /*
@@ -62,11 +59,12 @@ void reconctl_source_set_quality(struct reconctl_source *s, int quality);
  */
 MUST_CHECK int reconctl_source_next(struct reconctl_source *s, struct frame *f, struct err *err);
 
-/* Before the frame that came last is sent: a video's picture gets the quality that was set, if that
- * makes it smaller; ffmpeg makes them before it is known. Its payload is borrowed as before. */
+/* Encodes a video's picture again at the set quality if that makes it smaller, because ffmpeg runs
+ * before the quality is known. Call it before the last frame is sent; the payload is borrowed as
+ * before. */
 void reconctl_source_lower(struct reconctl_source *s, struct frame *f);
 
-/* Tells the server of the camera that frames name, before the first of them. Returns 0; as
+/* Declares the camera of the frames to the server, before the first of them. Returns 0; as
  * client_stream_camera() */
 MUST_CHECK int reconctl_source_declare(const struct reconctl_source_info *info,
                                        struct client_stream *s, struct err *err);
@@ -74,9 +72,9 @@ MUST_CHECK int reconctl_source_declare(const struct reconctl_source_info *info,
 /* Intrinsics from "fx,fy,cx,cy". Returns 0; ERR_INPUT with a sentence for the user. */
 MUST_CHECK int reconctl_source_camera(struct intrinsics *K, const char *text, struct err *err);
 
-/* What was left out of a stream of pictures because it was damaged there. */
+/* Number of damaged pictures that were left out of a stream. */
 uint64_t reconctl_source_broken(const struct reconctl_source *s);
-/* What ffmpeg, through which videos are read, complained about last; "" = nothing. */
+/* Last error message of ffmpeg, which reads videos; "" = none. */
 void reconctl_source_said(const struct reconctl_source *s, char *text, size_t cap);
 
 #endif

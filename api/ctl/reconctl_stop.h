@@ -9,7 +9,7 @@
 /* From here on the first SIGINT or SIGTERM asks the command to finish; the second one calls
  * end_now(), inside the signal handler. */
 void reconctl_stop_begin(void (*end_now)(void));
-/* How often Ctrl-C was pressed (or SIGTERM sent); the second time the process ends by itself. */
+/* Number of SIGINT and SIGTERM so far; the second one ends the process. */
 int reconctl_stopped(void);
 double reconctl_now_s(void); /* monotonic */
 /* Sleeps in short pieces, until reconctl_stopped(). */

@@ -7,7 +7,7 @@
 #define ROWS 8
 
 static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789.,-:";
-/* Of each letter eight rows of five pixels, the upper left one in bit 39. */
+/* Each letter has eight rows of five pixels; the upper left one is bit 39. */
 static const uint64_t shapes[] = {
     0x001c17c5e0, 0x843d18c7c0, 0x001f0841e0, 0x085f18c5e0, 0x001d1fc1e0, 0x3238842100,
     0x001f18bc2e, 0x843d18c620, 0x20184211c0, 0x100c210a4c, 0x84254c5240, 0x61084211c0,

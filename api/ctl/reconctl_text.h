@@ -9,9 +9,10 @@
 
 #define RECONCTL_TEXT_HIGH 16
 
-/* Pixels that a text takes. */
+/* Size of a text in pixels. */
 int reconctl_text_width(const char *text);
-/* Draws a text whose upper left corner is (x, y) into rgb [h][w][3]; other letters are blanks. */
+/* Draws a text into rgb [h][w][3] with its upper left corner at (x, y); unknown letters are
+ * blanks. */
 void reconctl_text_draw(uint8_t *rgb, int w, int h, int x, int y, const char *text);
 
 #endif

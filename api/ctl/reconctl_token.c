@@ -17,7 +17,6 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #define DAY_S 86400
@@ -51,14 +50,14 @@ static const struct reconctl_option revoke_options[] = {
 /* ------------------------------------------------------------------------------- the file */
 
 struct table {
-    char path[PATH_MAX]; /* behind all links */
+    char path[PATH_MAX]; /* path behind all links */
     char text[TOKEN_FILE_BYTES];
-    int folder; /* open and locked, -1 = not */
+    int folder; /* descriptor, open and locked; -1 = not */
     bool exists;
     struct stat st;
 };
 
-/* Opens and locks the folder of the file; t->path is where the file really is. */
+/* Opens and locks the folder of the file; t->path becomes the file's real path. */
 static int lock_folder(struct table *t, const char *file, struct err *err)
 {
     char folder[PATH_MAX], *slash;
@@ -142,7 +141,7 @@ static int replace(struct table *t, struct err *err)
     if (fd < 0)
         return err_at(err, ERR_IO, t->path, "nothing can be written beside it: %s",
                       strerror(errno));
-    /* where root adds a token, the user of the service must still be able to read the file */
+    /* if root adds a token, the user of the service must still be able to read the file */
     if ((!t->exists || fchown(fd, t->st.st_uid, t->st.st_gid) == 0) &&
         file_write(fd, t->text, strlen(t->text)) == 0 && fsync(fd) == 0)
         done = rename(part, t->path) == 0;
@@ -363,27 +362,16 @@ static int run_revoke(void *arguments)
 /* ------------------------------------------------------------------------------- commands */
 
 const struct reconctl_command reconctl_token_new_command = {
-    .name = "token new",
-    .operands = "NAME",
-    .summary = "Make a token for a token file; it is shown once",
-    .options = new_options,
-    .size = sizeof(struct token_options),
-    .run = run_new,
-};
+    "token new",
+    "NAME",
+    "Make a token for a token file; it is shown once",
+    run_new,
+    sizeof(struct token_options),
+    new_options};
 
-const struct reconctl_command reconctl_token_list_command = {
-    .name = "token list",
-    .operands = "FILE",
-    .summary = "List the tokens of a file: names, scopes, expiry, quotas",
-    .size = sizeof(struct token_options),
-    .run = run_list,
-};
+RECONCTL_COMMAND(token_list, "token list", "FILE",
+                 "List the tokens of a file: names, scopes, expiry, quotas", run_list,
+                 sizeof(struct token_options));
 
-const struct reconctl_command reconctl_token_revoke_command = {
-    .name = "token revoke",
-    .operands = "NAME",
-    .summary = "Take a token out of a file",
-    .options = revoke_options,
-    .size = sizeof(struct token_options),
-    .run = run_revoke,
-};
+RECONCTL_COMMAND(token_revoke, "token revoke", "NAME", "Take a token out of a file", run_revoke,
+                 sizeof(struct token_options), revoke_options);

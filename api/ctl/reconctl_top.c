@@ -3,7 +3,6 @@
 #include "api/ctl/reconctl_progress.h"
 
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -51,7 +50,7 @@ static void print_devices(struct reconctl_screen *screen, const struct json *lis
     }
 }
 
-/* Prints as many as there are rows left; one row stays free for the cursor. */
+/* Prints as many rows as fit; one stays free for the cursor. */
 static void print_sessions(struct reconctl_screen *screen, const struct json *list)
 {
     int width = reconctl_id_width(screen);
@@ -79,7 +78,7 @@ static void print_sessions(struct reconctl_screen *screen, const struct json *li
     }
 }
 
-/* Asks for both lists and shows them. */
+/* Requests both lists and shows them. */
 static int lists_show(struct client *client, bool json, bool terminal, struct err *err)
 {
     struct reconctl_screen screen = reconctl_screen();
@@ -144,12 +143,5 @@ static int run_top(void *arguments)
     return rc ? reconctl_fail_server(&o->common, &err) : RECONCTL_OK;
 }
 
-const struct reconctl_command reconctl_top_command = {
-    .name = "top",
-    .operands = "",
-    .summary = "Watch the devices and sessions of a server",
-    .options = options,
-    .size = sizeof(struct top_options),
-    .defaults = top_defaults,
-    .run = run_top,
-};
+RECONCTL_COMMAND(top, "top", "", "Watch the devices and sessions of a server", run_top,
+                 sizeof(struct top_options), options, 0, top_defaults);

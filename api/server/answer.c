@@ -72,7 +72,7 @@ void answer_refusal(struct http_request *r, const struct err *err, int retry_s)
     answer_problem_err(r, err);
 }
 
-/* What a request holds in place of a connection where its answer was there first. */
+/* Stands in for the connection of a request whose answer was there first. */
 static char left;
 
 void answer_hold(struct http_request *r, void *connection)
@@ -143,6 +143,6 @@ void answer_problem_err(struct http_request *r, const struct err *err)
         snprintf(issues.at[0].detail, sizeof issues.at[0].detail, "%.*s",
                  (int)sizeof issues.at[0].detail - 1, err->text);
     }
-    /* The text of an internal error stays in the log: clients are not told it. */
+    /* The text of an internal error stays in the log: clients do not get it. */
     problem_answer(r, kind, kind == PROBLEM_INTERNAL ? "" : err->text, &issues, NULL);
 }

@@ -9,7 +9,6 @@
 #ifndef RECOND_API_ANSWER_H
 #define RECOND_API_ANSWER_H
 
-#include "api/api.h"
 #include "api/server/auth.h"
 #include "api/server/problem.h"
 
@@ -23,9 +22,10 @@
 struct pictures;
 struct routes_entry;
 
-/* An answer that is made while it is sent. */
+/* A body that is made while it is sent. */
 struct http_stream {
-    /* Bytes from offset on into buf: their number, 0 at the end, -1 when the source is gone. */
+    /* Writes bytes from offset on into buf. Returns their number, 0 at the end, -1 if the source is
+     * gone. */
     long (*read)(void *ctx, uint64_t offset, uint8_t *buf, size_t cap);
     void (*close)(void *ctx);
     void *ctx;
@@ -33,14 +33,16 @@ struct http_stream {
 };
 
 struct http_answer {
-    int status; /* 0 = none yet */
+    int status; /* status; 0 = none yet */
     const char *type;
-    char *body; /* malloc()ed or NULL; the answer owns it, wipe_free()s it: it may name tokens */
+    /* malloc()ed or NULL; the answer owns it and frees it by wipe_free(), because it may name
+     * tokens */
+    char *body;
     size_t len;
-    const char *still;         /* instead of body: len bytes that stay where they are */
+    const char *still;         /* used in place of body: len bytes of static memory */
     char *policy;              /* Content-Security-Policy, malloc()ed or NULL */
-    bool cached;               /* a cache may keep it if it asks each time whether it still holds */
-    struct http_stream stream; /* instead of body when read is set */
+    bool cached;               /* a cache may keep it, but must ask each time */
+    struct http_stream stream; /* used in place of body if read is set */
     int n_headers;
     struct {
         const char *name;
@@ -48,7 +50,7 @@ struct http_answer {
     } header[HTTP_ANSWER_HEADERS];
 };
 
-/* What came; pointers are borrowed until the request is answered, "" or NULL = absent. */
+/* A request as it came; pointers are borrowed until it is answered, "" or NULL = absent. */
 struct http_request {
     const struct api_config *config;
     struct auth *auth;
@@ -60,22 +62,22 @@ struct http_request {
     uint32_t number;     /* {n} of the path */
     uint64_t cursor;
     int limit;
-    bool raw;      /* ?format=f32: numbers instead of a picture */
-    bool unplaced; /* ?unplaced=1: submaps that have no place are not left out */
+    bool raw;      /* ?format=f32: numbers in place of a picture */
+    bool unplaced; /* ?unplaced=1: submaps without a place are included */
     const char *host, *origin, *authorization, *accept, *content_type, *if_none_match;
     const char *accept_encoding;
     const char *content_length, *transfer_encoding;
     struct auth_who who;
-    uint8_t client[16]; /* its address, as listen_peer() has it */
-    char *body;         /* [body_cap], body_len of it used */
+    uint8_t client[16]; /* client's address, of listen_peer() */
+    char *body;         /* [body_cap] bytes, body_len of them used */
     size_t body_len, body_cap, body_seen;
-    size_t header_bytes; /* that the headers seen so far explain */
+    size_t header_bytes; /* bytes that the headers so far explain */
     int64_t begun_us;
-    struct later_task *task;          /* of a route with a task: its place among them */
-    bool waits;                       /* another thread leaves the answer */
-    struct http_request *next;        /* that waits for the same (pictures.c) */
-    void (*resume)(void *connection); /* by any thread */
-    _Atomic(void *) held;             /* the connection; answer.c */
+    struct later_task *task;   /* index among the running tasks, if the route has a task */
+    bool waits;                /* another thread leaves the answer */
+    struct http_request *next; /* next request that waits for the same picture (pictures.c) */
+    void (*resume)(void *connection); /* answer is there; any thread sets it */
+    _Atomic(void *) held;             /* the connection, for answer.c */
     struct http_answer answer;
 };
 
@@ -83,21 +85,21 @@ void answer_header(struct http_request *r, const char *name, const char *fmt, ..
 void answer_problem(struct http_request *r, enum problem_kind kind, const char *fmt, ...)
     ERR_PRINTF(3, 4);
 void answer_problem_fields(struct http_request *r, const struct json_issues *issues);
-/* What the core, auth or proto said. */
+/* Answers with an error of the core, auth or proto. */
 void answer_problem_err(struct http_request *r, const struct err *err);
 void answer_problem_parameter(struct http_request *r, const char *name, const char *detail);
-/* Room for a body of cap bytes, or NULL after leaving a problem. */
+/* Makes room for a body of cap bytes; NULL after leaving a problem. */
 char *answer_room(struct http_request *r, size_t cap);
-/* The room was filled: len bytes of type. */
+/* Answers with the filled room: len bytes of type. */
 void answer_done(struct http_request *r, int status, const char *type, size_t len);
-/* What w wrote into the room; 0 bytes = it did not fit, answered as an internal problem. */
+/* Answers with the text of w in the room; if it did not fit, with an internal problem. */
 void answer_json(struct http_request *r, int status, struct json_writer *w);
 void answer_empty(struct http_request *r, int status);
-/* answer_problem_err(); where it is ERR_BUSY the client may come again after so many seconds. */
+/* answer_problem_err(); on ERR_BUSY the client may come again after so many seconds. */
 void answer_refusal(struct http_request *r, const struct err *err, int retry_s);
-/* A request that waits: its connection is suspended, and may be resumed from now on. */
+/* Makes a request wait: its connection is suspended, and may be resumed from now on. */
 void answer_hold(struct http_request *r, void *connection);
-/* A request that waits has its answer. It may be gone afterwards. */
+/* A waiting request has its answer. The request may be gone afterwards. */
 void answer_left(struct http_request *r);
 void answer_free(struct http_answer *a);
 

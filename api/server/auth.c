@@ -1,7 +1,6 @@
 #include "api/server/auth.h"
 
 #include "api/server/ticket.h"
-#include "api/token.h"
 #include "proto/lock.h"
 
 #include <stdatomic.h>
@@ -9,19 +8,19 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <time.h>
 
 struct entry {
     uint8_t hash[TOKEN_HASH_BYTES];
     bool used;
     time_t expires; /* 0 = never */
     struct quota quota;
-    char owner[API_NAME_CAP]; /* of a session's token: whose line must stand; "" = none need */
+    /* token-file name whose line must exist for a session's token; "" = none */
+    char owner[API_NAME_CAP];
     struct auth_who who;
 };
 
 struct auth {
-    struct lock lock; /* guards all below */
+    struct lock lock; /* guards all members below */
     bool open_to_all;
     atomic_uint generation;
     char *path;
@@ -112,7 +111,7 @@ void auth_tell_tenants(struct auth *a, const struct core_ops *ops, struct core *
     int n;
 
     if (!tenants)
-        return; /* the quotas of before hold */
+        return; /* keeps the earlier quotas */
     lock_take(&a->lock);
     n = a->n_file;
     for (int i = 0; i < n; i++) {
@@ -173,7 +172,7 @@ bool auth_open_to_all(const struct auth *a)
 
 /* ------------------------------------------------------------------------------- questions */
 
-/* The index of the match, -1 if none; looks at all entries in any case. */
+/* Returns the index of the token, -1 if none; always reads all entries. */
 static int entry_find(const struct entry *entries, int n, const uint8_t hash[TOKEN_HASH_BYTES])
 {
     int found = -1;
@@ -184,7 +183,8 @@ static int entry_find(const struct entry *entries, int n, const uint8_t hash[TOK
     return found;
 }
 
-/* Under the lock: the line of the token file that a session's token hangs on is there. */
+/* Under the lock: tells whether the line of the token file exists that a session's token depends
+ * on. */
 static bool owner_stands(const struct auth *a, const struct entry *e)
 {
     if (!e->owner[0])
@@ -387,7 +387,7 @@ void auth_keep_only(struct auth *a, const char *id, const struct api_token *kept
             memset(&a->session[i], 0, sizeof a->session[i]);
     while (a->n_session > 0 && !a->session[a->n_session - 1].used)
         a->n_session--;
-    if (n) /* else the session is gone, and its streams with it */
+    if (n) /* otherwise the session is gone, and its streams with it */
         atomic_fetch_add(&a->generation, 1);
     lock_give(&a->lock);
 }

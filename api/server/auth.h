@@ -36,7 +36,7 @@ enum auth_right {
     AUTH_READ,
     AUTH_FEED,
     AUTH_DELETE,
-    AUTH_TICKET /* not a token: a ticket (ticket.h), which auth_check_ticket() looks up */
+    AUTH_TICKET /* a ticket (ticket.h) in place of a token; auth_check_ticket() checks it */
 };
 
 struct auth;
@@ -44,32 +44,33 @@ struct ticket_box;
 
 MUST_CHECK int auth_open(struct auth **a, const struct api_config *config, struct err *err);
 void auth_close(struct auth **a);
-/* Read the token file again (SIGHUP); on error the old tokens stay. quota: of lines that say
- * nothing else. */
+/* Reads the token file again (SIGHUP); on an error the old tokens stay. quota: for lines without
+ * one. */
 MUST_CHECK int auth_reload(struct auth *a, const struct quota *quota, struct err *err);
-/* Tell the core the tokens that there are; it need not know sessions yet. */
+/* Announces the present tokens to the core, which need not know sessions yet. */
 void auth_tell_tenants(struct auth *a, const struct core_ops *ops, struct core *core);
-/* A session's token of an earlier run, as core_ops.tokens_each tells it, is good again. Returns 0;
+/* Accepts a session's token of an earlier run, as core_ops.tokens_each tells it. Returns 0;
  * ERR_BUSY: the table is full; ERR_INPUT: no session, or a scope that no session's token has. */
 MUST_CHECK int auth_adopt(struct auth *a, const struct api_token *kept, struct err *err);
-/* The tokens that a session has, at most cap of them; returns their number. */
+/* Copies the tokens of a session, at most cap of them; returns their number. */
 int auth_kept(struct auth *a, const char *id, struct api_token *kept, int cap);
-/* Of the tokens of a session only these hold from now on, and none of its tickets. */
+/* From now on only these tokens of a session hold, and none of its tickets. */
 void auth_keep_only(struct auth *a, const char *id, const struct api_token *kept, int n);
 /* edge_ops.session_gone */
 void auth_forget_session(struct auth *a, const char *id);
 
 struct auth_who {
     enum auth_scope scope;
-    /* of the line in the token file, for logs; "session" for issued tokens */
+    /* name of the line in the token file, for logs; "session" for issued tokens */
     char name[API_NAME_CAP];
-    char session[API_ID_CAP]; /* the one session it holds for; "" = all */
+    char session[API_ID_CAP]; /* the one session for which it holds; "" = all */
     uint8_t sha256[TOKEN_HASH_BYTES];
 };
 
-/* Changes when tokens may have been revoked: the file was read, a session has new ones. */
+/* A number that changes when tokens may have been revoked: the file was read, or a session has new
+ * ones. */
 unsigned auth_generation(const struct auth *a);
-/* Is there still the token that auth_check() found? Whether it has expired is not asked. */
+/* Tells whether the token of auth_check() still exists, expired or not. */
 bool auth_holds(struct auth *a, const struct auth_who *who);
 
 /*
@@ -82,14 +83,14 @@ bool auth_holds(struct auth *a, const struct auth_who *who);
 MUST_CHECK int auth_check(struct auth *a, const char *token, size_t len, struct auth_who *who,
                           struct err *err);
 
-/* Whose ticket is this? It stays good: the handler takes it, by its hash. Returns what
- * auth_check() does. */
+/* Checks a ticket. It stays good: the handler takes it, by its hash. Returns what auth_check()
+ * does. */
 MUST_CHECK int auth_check_ticket(struct auth *a, const char *text, size_t len, struct auth_who *who,
                                  struct err *err);
-/* The tickets that are open; borrowed. */
+/* The open tickets; borrowed. */
 struct ticket_box *auth_tickets(struct auth *a);
 
-/* Returns: 0; ERR_DENIED; ERR_NOT_FOUND: the token belongs to another session (id may be ""). */
+/* Returns 0; ERR_DENIED; ERR_NOT_FOUND: the token belongs to another session (id may be ""). */
 MUST_CHECK int auth_may(const struct auth_who *who, enum auth_right right, const char *id,
                         struct err *err);
 
@@ -104,10 +105,10 @@ MUST_CHECK int auth_may(const struct auth_who *who, enum auth_right right, const
 MUST_CHECK int auth_issue(struct auth *a, const char *id, enum auth_scope scope, const char *owner,
                           char token[TOKEN_CAP], struct api_token *kept, struct err *err);
 
-/* Tokens are not asked for (loopback). */
+/* No tokens are required (loopback). */
 bool auth_open_to_all(const struct auth *a);
 
-/* "Bearer xyz" -> xyz and its length; "" and 0 for any other scheme or form. */
+/* Finds the token in "Bearer xyz"; "" and 0 for any other scheme or form. */
 const char *auth_bearer(const char *header, size_t *len);
 
 #endif

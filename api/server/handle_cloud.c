@@ -1,11 +1,10 @@
-/* handle_cloud.c - what came of a session: the cloud, the trajectory, the latest depth map */
+/* handle_cloud.c - results of a session: the cloud, the trajectory, the latest depth map */
 #include "api/server/pictures.h"
 #include "api/server/routes.h"
 
 #include "proto/geom/pose.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,8 +29,8 @@ static void export_close(void *ctx)
     free(reader);
 }
 
-/* Does the client have this cloud already? If-None-Match is "*" or a list of quoted tags, perhaps
- * with W/. */
+/* Tells whether the client has this cloud already. If-None-Match is "*" or a list of quoted tags,
+ * perhaps with W/. */
 static bool client_has(const struct http_request *r, uint64_t hash)
 {
     char tag[20];
@@ -67,7 +66,8 @@ void handle_cloud_export(struct http_request *r)
     if (ops->export_open(r->config->core, r->id, r->who.session[0] ? "" : r->who.name, r->unplaced,
                          &reader->e, &total, &hash, &err)) {
         free(reader);
-        answer_refusal(r, &err, 1); /* too many exports, or it is being recovered: both pass */
+        /* too many exports, or the session is being recovered: both pass */
+        answer_refusal(r, &err, 1);
         return;
     }
     r->answer.stream = (struct http_stream){
@@ -82,20 +82,21 @@ void handle_cloud_export(struct http_request *r)
 #define LINE_MAX_BYTES 256 /* with a comment before it */
 #define POSES_AT_ONCE 64
 
-/* Lines are made a batch of poses at a time; what did not fit waits in text. */
+/* Rows are made a batch of poses at a time; text that did not fit waits in `text`. */
 struct trajectory {
     const struct api_config *config;
     char id[API_ID_CAP];
     uint64_t next;
-    uint32_t source, submap; /* of the row before */
-    bool unplaced;           /* rows of submaps without a place are not left out */
+    uint32_t source, submap; /* source and submap of the last row */
+    bool unplaced;           /* rows of submaps without a place are included */
     int n_submaps;
-    struct api_submap submaps[API_SUBMAPS_MAX]; /* as they lay when the answer began */
+    struct api_submap submaps[API_SUBMAPS_MAX]; /* places of the submaps when the answer began */
     char text[POSES_AT_ONCE * LINE_MAX_BYTES];
     size_t len, at;
 };
 
-/* Unit quaternion of a rotation matrix, w >= 0 (Shepperd: divide by the largest of the four). */
+/* Converts a rotation matrix to a unit quaternion, w >= 0 (Shepperd: divide by the largest of the
+ * four). */
 static void quaternion(const float r[9], double q[4])
 {
     double d[4] = {(double)r[0] - r[4] - r[8], (double)r[4] - r[0] - r[8],
@@ -135,7 +136,7 @@ static size_t line(char *out, size_t cap, const struct session_pose *p)
     return n > 0 && (size_t)n < cap ? (size_t)n : 0;
 }
 
-/* A comment where the rows of another source, or of another world, begin. */
+/* Writes a comment if the rows of another source or submap begin. */
 static size_t say_whose(struct trajectory *t, char *out, size_t cap, const struct session_pose *p)
 {
     struct session_info info;
@@ -152,7 +153,7 @@ static size_t say_whose(struct trajectory *t, char *out, size_t cap, const struc
     return n > 0 && (size_t)n < cap ? (size_t)n : 0;
 }
 
-/* Moves a pose into the session's world; false: its submap lies nowhere in it, and was not asked
+/* Moves a pose into the session's world; returns false if its submap has no place and was not asked
  * for. */
 static bool pose_place(const struct trajectory *t, struct session_pose *p)
 {
@@ -167,7 +168,7 @@ static bool pose_place(const struct trajectory *t, struct session_pose *p)
     return t->unplaced || p->submap == 0;
 }
 
-/* The next rows; none are left where nothing is written. */
+/* Makes the next rows; if it writes nothing, there are none left. */
 static int fill(struct trajectory *t, struct err *err)
 {
     struct session_pose poses[POSES_AT_ONCE];

@@ -1,4 +1,4 @@
-/* handle_health.c - probes, metrics, and the contract itself */
+/* handle_health.c - probes, metrics, and the REST contract */
 #include "api/server/routes.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* handle_host.c - what this host computes with: its devices and networks */
+/* handle_host.c - devices and networks of this host */
 #include "api/server/routes.h"
 
 #define LIST_MAX 64
@@ -48,7 +48,7 @@ static void write_model(struct json_writer *w, const void *models, int i)
     json_close(w);
 }
 
-/* Answers {"key": [...]}; rc and err are what the core said when it was asked for the items. */
+/* Answers {"key": [...]}; rc and err came from the core's list of items. */
 static void answer(struct http_request *r, int rc, const struct err *err, const char *key,
                    size_t cap, const void *items, int n,
                    void (*write)(struct json_writer *w, const void *items, int i))

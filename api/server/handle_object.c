@@ -1,4 +1,4 @@
-/* handle_object.c - objects: enrol, list, inspect, delete; and look for them in a picture */
+/* handle_object.c - objects: enrol, list, inspect, delete, and search in a picture */
 #include "api/server/request_body.h"
 #include "api/server/routes.h"
 
@@ -11,17 +11,17 @@
 
 #define OBJECT_JSON_MAX 640 /* bytes of one */
 #define MATCH_JSON_MAX 512
-#define LIST_MAX 1024 /* objects.per_owner is no more */
+#define LIST_MAX 1024 /* largest value of objects.per_owner */
 #define BODY_DEPTH_MAX 5
-#define COMMAS_MAX 4096   /* of a body; 64 views have some thousand */
-#define FAR_M 100.0f      /* a camera is no farther from its object */
-#define REGION_FAR_M 1e6f /* where submaps can lie */
-#define SCALE_MIN 1e-6f   /* metres of a unit of a mesh */
+#define COMMAS_MAX 4096   /* parsed values of a body; 64 views have some thousand */
+#define FAR_M 100.0f      /* metres; largest distance of a camera from its object */
+#define REGION_FAR_M 1e6f /* metres; range of submaps' places */
+#define SCALE_MIN 1e-6f   /* largest unit of a mesh, metres */
 #define SCALE_MAX 1e3f
-#define NAMES_MAX 64 /* that a search may ask for */
+#define NAMES_MAX 64 /* names of one search */
 #define RETRY_S 10
 
-/* The name at the end of the path. */
+/* Returns the name at the end of the path. */
 static const char *name_of(const struct http_request *r)
 {
     return strrchr(r->path, '/') + 1;
@@ -37,7 +37,7 @@ static void put_numbers(struct json_writer *w, const char *key, const float *v, 
     json_close(w);
 }
 
-/* The members of an object, into a map that the caller opened. */
+/* Writes the members of an object into a map that the caller opened. */
 static void write_object(struct json_writer *w, const struct api_object *o)
 {
     json_put_text(w, "name", o->name);
@@ -96,7 +96,7 @@ static void leave_matches(struct http_request *r, const struct api_match *list, 
 
 /* ------------------------------------------------------------------------------- in */
 
-/* What a body says; the bytes that it carries as text are decoded here. */
+/* Content of a body; base64 members are decoded here. */
 struct wanted {
     char name[API_OBJECT_CAP], class_name[API_OBJECT_CAP];
     struct api_shape shape;
@@ -117,7 +117,7 @@ static void wanted_free(struct wanted *w)
     free(w);
 }
 
-/* Bytes as base64. False where the member is not there or wrong, which is noted. */
+/* Decodes a base64 member. Returns false if it is missing or wrong, which is noted. */
 static bool get_bytes(struct wanted *to, const struct json_at *at, const char *key,
                       const uint8_t **bytes, size_t *len)
 {
@@ -156,7 +156,7 @@ static void get_camera(const struct json_at *at, struct intrinsics *K)
     }
 }
 
-/* A picture's members; `posed`: a pose is asked for. */
+/* Reads a picture's members; `posed`: a pose is required. */
 static void get_picture(struct wanted *to, const struct json_at *at, bool posed)
 {
     struct api_depth_picture *p = &to->picture[to->shape.n_pictures++];
@@ -297,7 +297,7 @@ static bool has_few_values(const struct http_request *r)
     return n <= COMMAS_MAX;
 }
 
-/* The body as `get` reads it; NULL after leaving a problem. */
+/* Parses the body with `get`; NULL after leaving a problem. */
 static struct wanted *read_body(struct http_request *r,
                                 void (*get)(struct wanted *to, const struct json_at *at))
 {
@@ -346,7 +346,7 @@ void handle_object_add(struct http_request *r)
 
     if (!w)
         return;
-    /* A region shows what GET .../cloud does. */
+    /* A region shows the same data as GET .../cloud. */
     if ((w->shape.region && auth_may(&r->who, AUTH_READ, w->region.session, &err)) ||
         r->config->ops->object_add(r->config->core, r->who.name, w->name, w->class_name, &w->shape,
                                    &object, &err)) {

@@ -9,13 +9,14 @@
 
 #define POLICY_CAP 640
 
-/* No `unsafe-*`, no other origin: styles, scripts and workers are files of their own. */
+/* The policy allows no `unsafe-*` and no other origin: styles, scripts and workers are files of
+ * their own. */
 static const char policy[] = "default-src 'none'; script-src 'self'; style-src 'self'; "
                              "img-src 'self' blob: data:; worker-src 'self'; "
                              "manifest-src 'self'; base-uri 'none'; form-action 'none'; "
                              "frame-ancestors 'none'; connect-src 'self' ";
 
-/* 0, or -1 after leaving a problem. */
+/* Returns 0, or -1 after leaving a problem. */
 static int leave_policy(struct http_request *r)
 {
     char stream[STREAM_URL_CAP];

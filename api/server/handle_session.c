@@ -7,8 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SESSION_JSON_MAX \
-    8192 /* bytes of one session when every character of its texts is escaped */
+#define SESSION_JSON_MAX 8192 /* bytes of one session if every character of its texts is escaped */
 #define LIST_MAX 100
 
 /* ------------------------------------------------------------------------------- the resource */
@@ -61,7 +60,7 @@ static void write_bundle(struct json_writer *w, const struct api_bundle *b)
     json_close(w);
 }
 
-/* In the order in which they appeared, but for places that were given away. */
+/* Writes the sources in the order in which they appeared; freed places are used again. */
 static void write_sources(struct json_writer *w, const struct session_info *s)
 {
     json_open_list(w, "sources");
@@ -93,7 +92,7 @@ static void write_position(struct json_writer *w, const struct frame_position *p
     json_close(w);
 }
 
-/* The members of a session, into an object that the caller opened. */
+/* Writes the members of a session into an object that the caller opened. */
 static void write_session(struct json_writer *w, const struct http_request *r,
                           const struct session_info *s)
 {
@@ -173,7 +172,7 @@ static void leave_session(struct http_request *r, int status, const struct sessi
 
 /* ------------------------------------------------------------------------------- routes */
 
-/* Both tokens of a fresh session. They are on the disk before the answer tells them. */
+/* Makes both tokens of a new session. They are on the disk before the answer tells them. */
 static int make_tokens(struct http_request *r, const struct session_info *s, char ingest[TOKEN_CAP],
                        char view[TOKEN_CAP], struct api_token kept[2], struct err *err)
 {
@@ -335,7 +334,7 @@ void handle_session_kick(struct http_request *r)
         answer_empty(r, 204);
 }
 
-/* New tokens in place of the old ones, which are void from then on, and their streams end. */
+/* Issues new tokens. The old ones are void from then on, and their streams end. */
 void handle_session_tokens(struct http_request *r)
 {
     char ingest[TOKEN_CAP] = "", view[TOKEN_CAP] = "";

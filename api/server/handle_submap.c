@@ -1,10 +1,10 @@
-/* handle_submap.c - the worlds of a session, and where they lie */
+/* handle_submap.c - the submaps of a session and their places */
 #include "api/server/routes.h"
 #include "proto/geom/pose.h"
 
 #include <stdlib.h>
 
-#define SUBMAP_JSON_MAX 336 /* bytes of one */
+#define SUBMAP_JSON_MAX 336 /* bytes of one submap */
 #define BODY_DEPTH_MAX 4
 #define PLACE_MAX_M 1e6f
 
@@ -50,7 +50,7 @@ void handle_submap_list(struct http_request *r)
     free(list);
 }
 
-/* The body's pose. Returns 0, or -1 after leaving a problem. */
+/* Reads the body's pose. Returns 0, or -1 after leaving a problem. */
 static int read_pose(struct http_request *r, float pose[7])
 {
     static const char *const members[] = {"pose", NULL};

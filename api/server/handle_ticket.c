@@ -1,4 +1,4 @@
-/* handle_ticket.c - one-time tickets of a session, and the tokens that they are exchanged for */
+/* handle_ticket.c - one-time tickets of a session, and their exchange for tokens */
 #include "api/server/request_body.h"
 #include "api/server/routes.h"
 #include "api/server/stream_url.h"
@@ -8,7 +8,7 @@
 
 #define ANSWER_MAX 1024
 
-/* The body, which may be absent. Returns 0, or -1 after leaving a problem. */
+/* Reads the body, which may be absent. Returns 0, or -1 after leaving a problem. */
 static int read_wish(struct http_request *r, int *scope, int *lasts_s)
 {
     static const char *const members[] = {"scope", "expires_s", NULL};
@@ -61,7 +61,7 @@ void handle_ticket_make(struct http_request *r)
         return;
     t.scope = scope;
     memcpy(t.session, r->id, sizeof t.session);
-    /* A session's ingest token may delete it: no token gives away more than it may itself. */
+    /* A session's ingest token may delete it. No token may issue more rights than it has. */
     if ((scope == AUTH_INGEST && auth_may(&r->who, AUTH_DELETE, r->id, &err)) ||
         r->config->ops->session_get(r->config->core, r->id, &info, &err) ||
         ticket_make(auth_tickets(r->auth), &t, ticket_now_s(), lasts_s, text, &err))
@@ -88,7 +88,7 @@ static void leave_token(struct http_request *r, const struct ticket *t, const ch
     answer_json(r, 201, &w);
 }
 
-/* A token of the session beside those that it has; it is on the disk before it is told. */
+/* Adds a token to those of the session; it is on the disk before the answer tells it. */
 static int add_token(struct http_request *r, const struct ticket *t, char token[TOKEN_CAP],
                      struct err *err)
 {

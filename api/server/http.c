@@ -23,28 +23,28 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
 #include <syslog.h>
-#include <time.h>
 #include <unistd.h>
 
 #define TURN_MS 200
-#define HELD_TURN_MS 5 /* while a request is held: the library does not wake for a resumed one */
+/* pause while a request is held: the library does not wake for a resumed one */
+#define HELD_TURN_MS 5
 #define ANSWER_MS 30000
 #define ANSWER_BYTES_A_MS 64
 #define ANSWER_UNKNOWN_MS 600000
-#define TASK_S 600 /* for a task's body to come, and again for its answer to be made */
+#define TASK_S 600 /* time for a task's body to arrive, and again for its answer to be made */
 #define TASK_RETRY_S 2
 #define STOP_MS 2000
 /* The library maps the memory of a connection that has more than 32 KiB, and unmaps it at the end.
  * Memory that it only frees would keep the token of a request that was never finished. */
 #define CONNECTION_BYTES (33u << 10)
-#define PIECE_BYTES (64u << 10) /* of an answer that is made while the library sends it */
+/* bytes of one piece of an answer that is made while the library sends it */
+#define PIECE_BYTES (64u << 10)
 
 struct http {
     struct api_config config;
@@ -64,7 +64,7 @@ struct http {
 struct request {
     struct http_request pub;
     struct http *http;
-    bool gated; /* the headers have been looked at */
+    bool gated; /* the headers have been checked */
     bool held;  /* its connection is suspended */
 };
 
@@ -82,7 +82,7 @@ static int64_t now_ms(void)
 
 /* ------------------------------------------------------------------------------- deadlines */
 
-/* The library does not see what the connection of a TLS session begins with. */
+/* The library does not see the first bytes of a TLS session's connection. */
 static void watch(const struct http *h, struct MHD_Connection *c, bool first)
 {
     const union MHD_ConnectionInfo *info =
@@ -177,7 +177,7 @@ static struct MHD_Response *make_response(struct http_answer *a)
     return response;
 }
 
-/* Did the request change something for the holder of its token? */
+/* Tells whether the request changed something for the holder of its token. */
 static bool changed(const struct http_request *r, int status)
 {
     return r->route && status < 400 && strcmp(r->route->method, "GET") != 0;
@@ -288,7 +288,7 @@ static enum MHD_Result on_header(void *cls, enum MHD_ValueKind kind, const char 
 }
 
 /* Called when the token has been checked, or never will be. The library hands out its own buffer
- * and reads no Authorization itself. An answer may take minutes, so the token is wiped there. */
+ * and reads no Authorization itself. An answer may take minutes, so the token is wiped here. */
 static enum MHD_Result on_wipe(void *cls, enum MHD_ValueKind kind, const char *name,
                                size_t name_len, const char *value, size_t value_len)
 {
@@ -343,15 +343,15 @@ static const struct later_kind task_kind = {
     "objects",           task_run,        task_abandon,        NULL, task_let_go, HTTP_TASKS_MAX,
     HTTP_TASKS_OF_TOKEN, .is_long = true, .patience_s = TASK_S};
 
-/* The connection of a request that was held goes on, or ends. */
+/* Resumes or ends the connection of a held request. */
 static void let_go(struct request *q)
 {
     q->http->n_held -= q->held;
     q->held = false;
 }
 
-/* A connection beyond the limit has a place for a probe. A task's body is large, so that few may
- * come at once. */
+/* Tells whether a request may be served. A connection beyond the limit may only be a probe; few
+ * tasks may come at once, because their bodies are large. */
 static bool has_place(struct MHD_Connection *c, struct request *q)
 {
     const struct http_peer *p = peer_of(c);
@@ -472,7 +472,7 @@ static struct MHD_Daemon *start_daemon(struct http *h, int fd)
         {MHD_OPTION_HTTPS_PRIORITIES, 0, (char *)(uintptr_t)tls_gnutls_priorities},
         {MHD_OPTION_HTTPS_CERT_CALLBACK2, 0, tls_gnutls_callback()},
         {MHD_OPTION_END, 0, NULL}};
-    /* Behind a proxy every connection has the proxy's address: the proxy counts its clients. */
+    /* Behind a proxy every connection has the proxy's address, so the proxy limits its clients. */
     int per_address = h->config.behind_proxy ? 0 : h->config.max_per_address;
     /* At its own limit the library accepts no more, and a probe would wait for ever. */
     int limit = h->config.max_connections + HTTP_PEERS_SPARE + HTTP_PEERS_CLOSING;

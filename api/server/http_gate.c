@@ -1,9 +1,9 @@
 /*
- * http_gate.c - refuse what the HTTP library lets through
+ * http_gate.c - refuse requests that the HTTP library lets through
  *
  * libmicrohttpd 0.9.75 takes two Content-Lengths, Content-Length beside Transfer-Encoding, two
- * Hosts, NULs in headers and decodes %00 in paths; each of these has let requests past a
- * server in front of it. Everything here is pure: strings in, verdict out.
+ * Hosts, NULs in headers and decodes %00 in paths; each of these has let requests past a server in
+ * front of it. Everything here is pure: strings in, verdict out.
  */
 #include "api/server/http_gate.h"
 
@@ -17,7 +17,7 @@
 #include <strings.h>
 
 #define OVERRUN_BYTES \
-    (256u << 10) /* bytes over the limit that are read and dropped before the connection is cut */
+    (256u << 10) /* bytes beyond the limit that are read and dropped before the connection is cut */
 
 static const char alnum[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 
@@ -27,7 +27,7 @@ static int gate_refuse(struct http_request *r, enum problem_kind kind, const cha
     return -1;
 }
 
-/* Do s[0...n) hold only letters, digits and `more`? */
+/* Tells whether s[0...n) holds only letters, digits and `more`. */
 static bool only(const char *s, size_t n, const char *more)
 {
     for (size_t i = 0; i < n; i++)
@@ -267,7 +267,7 @@ static int check_origin(struct http_request *r)
     return 0;
 }
 
-/* Does one range of an Accept header, n bytes, take this type? */
+/* Tells whether one range of an Accept header, n bytes, includes this type. */
 static bool range_takes(const char *range, size_t n, const char *type)
 {
     size_t main_len = strcspn(type, "/");

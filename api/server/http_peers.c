@@ -5,14 +5,14 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-/* The library sees the end and closes. */
+/* Shuts the connection down; the library sees the end and closes it. */
 static void shut(struct http_peer *p)
 {
     p->deadline_ms = INT64_MAX;
     shutdown(p->fd, SHUT_RDWR);
 }
 
-/* The oldest connection in a spare place goes when there are none left. */
+/* Closes the oldest connection in a spare place if none is free. */
 static void peers_make_room(struct http_peers *t)
 {
     struct http_peer *oldest = NULL;

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
-/* not netinet/tcp.h: its struct tcp_info ends before the bytes received */
+/* not netinet/tcp.h, whose struct tcp_info ends before the bytes received */
 #include <linux/sockios.h>
 #include <linux/tcp.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@
 
 #define BACKLOG 511
 #define HEALTH_TRIES 4
-#define TLS_HANDSHAKE 0x16 /* the first byte of a connection that speaks TLS */
+#define TLS_HANDSHAKE 0x16 /* first byte of a connection that speaks TLS */
 
 union address {
     struct sockaddr sa;
@@ -93,7 +93,7 @@ static int make_socket(const union address *want, socklen_t len, const char *hos
     return 0;
 }
 
-/* A socket that was handed over must be what the configuration says. */
+/* Checks that a socket which was handed over is the configured one. */
 static int check_given(int fd, struct err *err)
 {
     int listening = 0, flags;

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define LISTEN_TEXT_CAP 46 /* an address as text */
+#define LISTEN_TEXT_CAP 46 /* text of an address */
 
 /*
  * listen_open - a non-blocking TCP listener
@@ -27,7 +27,7 @@
 MUST_CHECK int listen_open(const char *host, int port, int given_fd, const char *loopback_only,
                            int *fd, int *port_out, struct err *err);
 
-/* Why an edge may serve loopback alone; NULL: it may serve any address. */
+/* Returns why an edge may serve loopback alone; NULL: it may serve any address. */
 const char *listen_loopback_only(bool without_tokens, bool without_tls, bool behind_proxy);
 
 /*
@@ -39,24 +39,25 @@ const char *listen_loopback_only(bool without_tokens, bool without_tls, bool beh
  */
 int listen_accept(int fd, int *spare);
 
-/* Of a connection: has a first byte come, and is it not that of TLS? */
+/* Tells whether a first byte has come and is not that of TLS. */
 bool listen_speaks_plainly(int fd);
 
-/* The remote address of a connection: 16 bytes, IPv4 mapped into IPv6; false if there is none. */
+/* The remote address of a connection: 16 bytes, IPv4 mapped into IPv6. Returns false if there is
+ * none. */
 bool listen_peer(int fd, uint8_t addr[16]);
 
-/* "192.0.2.1" or "2001:db8::1". */
+/* Writes an address as "192.0.2.1" or "2001:db8::1". */
 void listen_text(char text[LISTEN_TEXT_CAP], const uint8_t addr[16]);
 
-/* The address that the last proxy added to an X-Forwarded-For. What stands before it is what the
- * client said, which may be false. In the form of listen_peer(); false: there is no address. */
+/* Reads the address that the last proxy added to an X-Forwarded-For, in the form of listen_peer().
+ * Text before it comes from the client and may be false. Returns false if there is no address. */
 bool listen_forwarded(const char *header, uint8_t addr[16]);
 
 struct listen_health {
-    int64_t unacknowledged_ms; /* since when the peer's kernel has acknowledged nothing */
-    uint64_t received;         /* bytes of the peer that were taken out of the socket */
+    int64_t unacknowledged_ms; /* time for which the peer's kernel has acknowledged nothing, ms */
+    uint64_t received;         /* bytes of the peer that were read from the socket */
 };
-/* Zeros where the system does not say, or bytes come so fast that it says no two things of one
+/* Leaves zeros if the system gives no values, or if bytes come too fast for values of one
  * moment. */
 struct listen_health listen_health(int fd);
 

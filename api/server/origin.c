@@ -5,7 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* Of "name:port" or "[::1]:port" the part before the port. */
+/* Returns the part of "name:port" or "[::1]:port" before the port. */
 static size_t name_length(const char *host)
 {
     return host[0] == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":");
@@ -22,7 +22,7 @@ bool origin_is_loopback(const char *host)
            (inet_pton(AF_INET, name, &v4) == 1 && ntohl(v4.s_addr) >> 24 == 127);
 }
 
-/* The host of "https://name:port" and nothing behind it; NULL: it is no origin of that form. */
+/* Returns the host of "https://name:port"; NULL for any other form. */
 static const char *host_of(const char *origin)
 {
     const char *host = strncmp(origin, "https://", 8) == 0  ? origin + 8

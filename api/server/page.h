@@ -12,19 +12,19 @@
 #include "api/server/answer.h"
 
 struct web_file {
-    const char *path, *type, *tag; /* "/style.css"; tag: of the plain bytes */
+    const char *path, *type, *tag; /* path, "/style.css"; tag: hash of the plain bytes */
     const char *plain;
     size_t plain_len;
-    const char *packed; /* the same by gzip */
+    const char *packed; /* the same bytes, compressed by gzip */
     size_t packed_len;
 };
 
 extern const struct web_file web_files[];
 extern const int n_web_files;
 
-/* The file at a path, "/" being "/index.html"; NULL: there is none. */
+/* Finds the file of a path, "/" being "/index.html"; NULL: there is none. */
 const struct web_file *page_file(const char *path);
-/* Does an Accept-Encoding header take gzip? NULL = absent, and then it does not. */
+/* Tells whether an Accept-Encoding header allows gzip; NULL = absent, which does not. */
 bool page_takes_gzip(const char *accept_encoding);
 
 #endif

@@ -1,12 +1,9 @@
 #include "api/server/pictures.h"
 
-#include "proto/bytes.h"
 #include "proto/image/png.h"
 #include "proto/lock.h"
 
 #include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,20 +22,20 @@ struct entry {
     struct pictures *pictures;
     char id[API_ID_CAP]; /* "" = free */
     bool raw;
-    uint64_t asked;              /* order of requests; the oldest gives up its place first */
-    struct later_task *task;     /* while its picture is made */
-    struct http_request *askers; /* that wait for it */
-    struct picture *picture;     /* NULL before the first */
-    struct picture *made;        /* what the slice made, or why it did not */
+    uint64_t asked;          /* number of the last request; the oldest picture is dropped first */
+    struct later_task *task; /* task while its picture is made */
+    struct http_request *askers; /* requests that wait for it */
+    struct picture *picture;     /* the picture; NULL before the first */
+    struct picture *made;        /* error of the slice */
     int rc;
     struct err err;
 };
 
 struct pictures {
     const struct api_config *config;
-    struct lock lock; /* of all that follows, but for what a slice makes */
+    struct lock lock; /* guards all members below, except for results of a slice */
     uint64_t asked;
-    size_t bytes; /* of the pictures of all entries */
+    size_t bytes; /* bytes of the pictures of all entries */
     struct entry entries[PICTURES_KEPT];
 };
 
@@ -108,12 +105,12 @@ static int encode_png(struct picture **out, const float *depth, int w, int h, st
     return rc;
 }
 
-/* One slice makes the picture. */
+/* Makes the picture, in one slice. */
 static bool entry_run(void *ctx, void *room)
 {
     struct entry *e = ctx;
     const struct api_config *config = e->pictures->config;
-    /* the kernel gives only those pages that are used */
+    /* the kernel provides only the pages that are used */
     float *depth = malloc(PIXELS_MAX * sizeof *depth);
     uint64_t seq = 0;
     int w = 0, h = 0;
@@ -152,7 +149,7 @@ static long picture_read(void *ctx, uint64_t offset, uint8_t *buf, size_t cap)
     return (long)n;
 }
 
-/* The answer takes a reference over. */
+/* The answer takes over a reference. */
 static void leave_picture(struct http_request *r, struct picture *p)
 {
     r->answer.stream = (struct http_stream){
@@ -175,7 +172,7 @@ static void entry_put(struct pictures *p, struct entry *e, struct picture *pictu
         p->bytes += picture->len;
 }
 
-/* Of the entries whose picture is not being made, the one that was asked for longest ago; NULL:
+/* Of the entries whose picture is not being made, returns the one asked for longest ago; NULL:
  * there is none. */
 static struct entry *oldest_idle(struct pictures *p)
 {
@@ -197,7 +194,7 @@ static struct entry *find_entry(struct pictures *p, const char *id, bool raw)
     return NULL;
 }
 
-/* Room for what is kept: the picture that was asked for longest ago goes first. */
+/* Makes room for a picture by dropping those that were asked for longest ago. */
 static void keep_within_bounds(struct pictures *p, const struct entry *newest)
 {
     struct entry *e;
@@ -209,7 +206,7 @@ static void keep_within_bounds(struct pictures *p, const struct entry *newest)
     }
 }
 
-/* All that wait for the entry get their answer. */
+/* Answers all requests that wait for the entry. */
 static void entry_let_go(void *ctx)
 {
     struct entry *e = ctx;
@@ -252,7 +249,7 @@ static void entry_join(struct entry *e, struct http_request *r)
     e->askers = r;
 }
 
-/* An entry, that no task has, gets the request's picture: the newest one. */
+/* Starts making the newest picture for an entry without a task. */
 static int entry_begin(struct entry *e, struct http_request *r, struct err *err)
 {
     struct pictures *p = e->pictures;

@@ -11,17 +11,17 @@
 
 #include "api/server/answer.h"
 
-#define PICTURES_KEPT 32               /* made or being made */
-#define PICTURES_KEPT_BYTES (64 << 20) /* of those that are made */
-#define PICTURES_PER_TOKEN 8           /* that a token may have made at once */
+#define PICTURES_KEPT 32               /* pictures that are made or being made */
+#define PICTURES_KEPT_BYTES (64 << 20) /* bytes of finished pictures */
+#define PICTURES_PER_TOKEN 8           /* pictures that may be in work for one token */
 
 struct pictures;
 
 MUST_CHECK int pictures_new(struct pictures **p, const struct api_config *config, struct err *err);
-/* When no request waits. */
+/* Call this when no request waits. */
 void pictures_free(struct pictures **p);
 
-/* Answers with the newest depth map of the request's session, in the form that it asks for: numbers
+/* Answers with the newest depth map of the request's session in the requested form: numbers
  * (little-endian f32, metres) or PNG (millimetres). The request waits while that is made. */
 void pictures_ask(struct pictures *p, struct http_request *r);
 

@@ -7,12 +7,9 @@
 #ifndef RECOND_API_PROBLEM_H
 #define RECOND_API_PROBLEM_H
 
-#include "proto/err.h"
 #include "proto/json.h"
 
-#include <stddef.h>
-
-#define PROBLEM_MAX 8192 /* bytes; a document that were longer leaves `errors` out */
+#define PROBLEM_MAX 8192 /* bytes; a longer document leaves `errors` out */
 
 enum problem_kind {
     PROBLEM_MALFORMED,
@@ -38,7 +35,7 @@ enum problem_kind {
 
 int problem_status(enum problem_kind kind);
 const char *problem_title(enum problem_kind kind);
-/* What an error of the core means to a client. */
+/* The problem for an error of the core. */
 enum problem_kind problem_of(int err_code);
 
 /*

@@ -3,11 +3,10 @@
 #define RECOND_API_REQUEST_BODY_H
 
 #include "api/server/answer.h"
-#include "proto/json.h"
 
-/* The body, *doc NULL when there is none. Returns 0, or -1 after leaving a problem. */
+/* Parses the body; *doc is NULL if there is none. Returns 0, or -1 after leaving a problem. */
 MUST_CHECK int request_body_parse(struct http_request *r, struct json **doc);
-/* The body, if there is one, must be an object without members. Returns 0, or -1 after leaving a
+/* Checks that the body, if any, is an object without members. Returns 0, or -1 after leaving a
  * problem. */
 MUST_CHECK int request_body_empty(struct http_request *r);
 

@@ -22,7 +22,7 @@ static const struct routes_entry routes[] = {
      handle_cloud_export},
     {"GET", "/v1/sessions/{id}/submaps", AUTH_READ, JSON, false, false, handle_submap_list},
     {"PUT", "/v1/sessions/{id}/submaps/{n}", AUTH_FEED, NULL, false, false, handle_submap_place},
-    {"GET", "/v1/sessions/{id}/objects", AUTH_READ, JSON, false, false, handle_recognised_list},
+    {"GET", "/v1/sessions/{id}/objects", AUTH_READ, JSON, false, false, handle_tracked_list},
     {"GET", "/v1/sessions/{id}/trajectory", AUTH_READ, TEXT, false, false, handle_cloud_trajectory},
     {"GET", "/v1/sessions/{id}/depth", AUTH_READ, "image/png", false, false, handle_cloud_depth},
     {"POST", "/v1/sessions/{id}/tickets", AUTH_FEED, JSON, false, false, handle_ticket_make},
@@ -41,7 +41,7 @@ static const struct routes_entry routes[] = {
     {"GET", "/", AUTH_NONE, "text/html", true, false, handle_page},
     {"GET", "/openapi.json", AUTH_NONE, JSON, true, true, handle_health_openapi},
 };
-/* The other files of the page: any type, whatever a browser wants it for. */
+/* Serves the other files of the page, with any type. */
 static const struct routes_entry page_route = {"GET", "/{file}", AUTH_NONE,  NULL,
                                                true,  false,     handle_page};
 #define N_ROUTES ((int)(sizeof routes / sizeof *routes))
@@ -51,7 +51,7 @@ const struct routes_entry *routes_at(int i)
     return i >= 0 && i < N_ROUTES ? &routes[i] : NULL;
 }
 
-/* What is left of a path behind its id. */
+/* Compares the rest of a path behind its id. */
 static bool rest_matches(const char *pattern, const char *rest, uint32_t *number)
 {
     const char *hole = strstr(pattern, "{n}");
@@ -66,7 +66,7 @@ static bool rest_matches(const char *pattern, const char *rest, uint32_t *number
     return true;
 }
 
-/* {name} ends a pattern: what stands there is a name as objects have it. */
+/* Compares a pattern that ends with {name}, which stands for a name of an object. */
 static bool name_matches(const char *pattern, size_t before, const char *path)
 {
     size_t n;

@@ -8,13 +8,15 @@
 
 #include "api/server/answer.h"
 
+typedef void routes_handler(struct http_request *r);
+
 struct routes_entry {
     const char *method, *path; /* "/v1/sessions/{id}" */
     enum auth_right right;
     const char *type; /* of a successful answer; NULL = none */
     bool quiet;       /* logged at debug level */
     bool probe;       /* answered where no more connections are taken, too */
-    void (*handle)(struct http_request *r);
+    routes_handler *handle;
     bool task; /* it has a large body, and its handler takes long: a thread of the pool runs it */
 };
 
@@ -36,41 +38,14 @@ bool routes_match(const char *pattern, const char *path, char id[API_ID_CAP], ui
 MUST_CHECK int routes_find(const char *method, const char *path, const struct routes_entry **route,
                            char id[API_ID_CAP], uint32_t *number, char *allow, size_t allow_cap);
 
-/* What each route does; a handler leaves its answer in r. */
-void handle_session_create(struct http_request *r);
-void handle_session_list(struct http_request *r);
-void handle_session_get(struct http_request *r);
-void handle_session_delete(struct http_request *r);
-void handle_session_close(struct http_request *r);
-void handle_session_refine(struct http_request *r);
-void handle_session_kick(struct http_request *r);
-void handle_session_tokens(struct http_request *r);
-
-void handle_submap_list(struct http_request *r);
-void handle_recognised_list(struct http_request *r);
-void handle_submap_place(struct http_request *r);
-
-void handle_cloud_export(struct http_request *r);
-void handle_cloud_trajectory(struct http_request *r);
-void handle_cloud_depth(struct http_request *r);
-
-void handle_object_add(struct http_request *r);
-void handle_object_list(struct http_request *r);
-void handle_object_match(struct http_request *r);
-void handle_object_get(struct http_request *r);
-void handle_object_delete(struct http_request *r);
-
-void handle_host_models(struct http_request *r);
-void handle_host_devices(struct http_request *r);
-
-void handle_ticket_make(struct http_request *r);
-void handle_ticket_exchange(struct http_request *r);
-
-void handle_page(struct http_request *r);
-
-void handle_health_live(struct http_request *r);
-void handle_health_ready(struct http_request *r);
-void handle_health_metrics(struct http_request *r);
-void handle_health_openapi(struct http_request *r);
+/* The handler of each route leaves its answer in the request. */
+routes_handler handle_session_create, handle_session_list, handle_session_get,
+    handle_session_delete, handle_session_close, handle_session_refine, handle_session_kick,
+    handle_session_tokens, handle_submap_list, handle_tracked_list, handle_submap_place,
+    handle_cloud_export, handle_cloud_trajectory, handle_cloud_depth, handle_object_add,
+    handle_object_list, handle_object_match, handle_object_get, handle_object_delete,
+    handle_host_models, handle_host_devices, handle_ticket_make, handle_ticket_exchange,
+    handle_page, handle_health_live, handle_health_ready, handle_health_metrics,
+    handle_health_openapi;
 
 #endif

@@ -4,7 +4,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 struct row {
     uint8_t hash[TOKEN_HASH_BYTES];
@@ -40,12 +39,12 @@ int64_t ticket_now_s(void)
 {
     struct timespec t;
 
-    clock_gettime(CLOCK_BOOTTIME, &t); /* goes on while the machine sleeps */
+    clock_gettime(CLOCK_BOOTTIME, &t); /* this clock runs while the host sleeps */
     return t.tv_sec;
 }
 
-/* Under the lock: the place of a new ticket, NULL: none is free. Expired ones go; of a session
- * that has its number of tickets the oldest does. */
+/* Under the lock: finds the place of a new ticket; NULL: none is free. Expired ones are dropped; a
+ * session with its full number of tickets loses the oldest. */
 static struct row *row_for_session(struct ticket_box *b, const char *session, int64_t now_s)
 {
     struct row *unused = NULL, *oldest = NULL;
@@ -88,7 +87,7 @@ int ticket_make(struct ticket_box *b, const struct ticket *what, int64_t now_s, 
     return row ? 0 : err_set(err, ERR_BUSY, "too many tickets are open");
 }
 
-/* Under the lock; looks at all rows in any case. */
+/* Under the lock; always reads all rows. */
 static struct row *row_find(struct ticket_box *b, const uint8_t hash[TOKEN_HASH_BYTES],
                             int64_t now_s)
 {

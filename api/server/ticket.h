@@ -14,7 +14,7 @@
 #include "api/token.h"
 
 #define TICKETS_MAX 1024
-#define TICKETS_OF_SESSION 16 /* the oldest goes when there is one more */
+#define TICKETS_OF_SESSION 16 /* tickets of a session; one more drops the oldest */
 #define TICKET_LASTS_S 600
 #define TICKET_LASTS_MAX_S 86400
 
@@ -37,15 +37,15 @@ void ticket_box_free(struct ticket_box **b);
  */
 MUST_CHECK int ticket_make(struct ticket_box *b, const struct ticket *what, int64_t now_s,
                            int lasts_s, char text[TOKEN_CAP], struct err *err);
-/* Is there such a ticket that has not expired? */
+/* Tells whether this ticket exists and has not expired. */
 bool ticket_find(struct ticket_box *b, const uint8_t hash[TOKEN_HASH_BYTES], int64_t now_s,
                  struct ticket *what);
-/* The same, and from now on there is none: of two that ask at once one gets it. */
+/* The same, and removes the ticket: of two requests at once one gets it. */
 bool ticket_take(struct ticket_box *b, const uint8_t hash[TOKEN_HASH_BYTES], int64_t now_s,
                  struct ticket *what);
-/* The session is gone, or has new tokens. */
+/* Drops all tickets of a session that is gone or has new tokens. */
 void ticket_forget_session(struct ticket_box *b, const char *id);
-/* Seconds of the clock that tickets live by. */
+/* Seconds of the clock that tickets expire by. */
 int64_t ticket_now_s(void);
 
 #endif

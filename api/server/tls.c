@@ -30,7 +30,7 @@ struct tls {
     char cert_file[PATH_CAP], key_file[PATH_CAP];
     struct lock lock;
     struct pair current;
-    struct pair staged; /* touched by the thread that stages, alone */
+    struct pair staged; /* used by the staging thread alone */
 };
 
 static void pair_free(struct pair *p)
@@ -94,7 +94,7 @@ out:
 
 /* ------------------------------------------------------------------------- PEM */
 
-/* A key with a passphrase is an error: a daemon has no terminal to ask at. */
+/* Refuses a key with a passphrase, because a daemon has no terminal. */
 static int no_passphrase(char *buf, int size, int writing, void *ctx)
 {
     (void)buf;
@@ -303,7 +303,7 @@ long tls_read(void *ssl, void *buf, size_t cap, bool *due_out)
 {
     int n, why;
 
-    ERR_clear_error(); /* what another connection left would be taken for ours */
+    ERR_clear_error(); /* errors of another connection would be taken for ours */
     n = SSL_read(ssl, buf, (int)(cap < INT_MAX ? cap : INT_MAX));
     why = n > 0 ? SSL_ERROR_NONE : SSL_get_error(ssl, n);
     ERR_clear_error();

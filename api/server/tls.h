@@ -33,22 +33,23 @@ void tls_close(struct tls **t);
 
 /* Read both files again without using them yet; returns as tls_open() does. */
 MUST_CHECK int tls_stage(struct tls *t, struct err *err);
-/* From now on handshakes use what was staged. The stream edge has to tls_apply() it again. */
+/* Handshakes use the staged certificate from now on. The stream edge has to tls_apply() it. */
 void tls_switch(struct tls *t);
 
 /* ------------------------------------------------------------------------- the stream edge */
 
-/* Protocols, ciphers and the current certificate into an SSL_CTX. False: it does not take them. */
+/* Puts protocols, ciphers and the current certificate into an SSL_CTX. Returns false on an
+ * error. */
 MUST_CHECK bool tls_apply(struct tls *t, void *ssl_ctx);
-/* An SSL_CTX for the connections of one thread, which speak HTTP/1.1; NULL: no memory, or it does
- * not take the certificate. */
+/* Makes an SSL_CTX for the connections of one thread, which speak HTTP/1.1; NULL: no memory, or the
+ * certificate does not fit. */
 void *tls_server(struct tls *t);
 void tls_server_free(void **ssl_ctx);
-/* An SSL for a connection that was accepted; NULL: no memory. The socket stays the caller's. */
+/* Makes an SSL for an accepted connection; NULL: no memory. The socket stays the caller's. */
 void *tls_accept(void *ssl_ctx, int fd);
 void tls_leave(void **ssl);
-/* Both return how many bytes passed; 0: none now; -1: the connection is broken or over. The
- * handshake is part of the first read. *due_out: it has to write before it can read. */
+/* Both return how many bytes passed; 0: none now; -1: the connection is broken or over. The first
+ * read includes the handshake. *due_out: it has to write before it can read. */
 MUST_CHECK long tls_read(void *ssl, void *buf, size_t cap, bool *due_out);
 MUST_CHECK long tls_write(void *ssl, const void *data, size_t len);
 /* Tells the other side that nothing more will be written. */
@@ -57,15 +58,16 @@ void tls_finish(void *ssl);
 /* ------------------------------------------------------------------------- the REST edge */
 
 extern const char tls_gnutls_priorities[];
-/* A gnutls_certificate_retrieve_function3, which GnuTLS gives no context: it serves the one struct
- * tls that is open. */
+/* A gnutls_certificate_retrieve_function3. GnuTLS gives it no context, so it serves the one open
+ * struct tls. */
 void *tls_gnutls_callback(void);
 
-/* Of a session (gnutls_session_t) whose handshake has not begun: plain HTTP is answered with a
- * sentence in plain HTTP. first = false: its first bytes have been seen. */
+/* For a gnutls_session_t whose handshake has not begun: answers plain HTTP with a sentence in plain
+ * HTTP. first = false: the first bytes have been checked. */
 void tls_gnutls_watch(void *session, bool first);
 
-/* tls.c to tls_gnutls.c; both in PEM, NUL-terminated. Returns ERR_INPUT, ERR_MEMORY. */
+/* tls.c calls this in tls_gnutls.c; both texts are PEM, NUL-terminated. Returns ERR_INPUT,
+ * ERR_MEMORY. */
 MUST_CHECK int tls_gnutls_stage(const char *cert, const char *key, struct err *err);
 void tls_gnutls_switch(void);
 void tls_gnutls_close(void);

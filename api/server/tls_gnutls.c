@@ -13,12 +13,10 @@
 #include <gnutls/abstract.h>
 #include <gnutls/gnutls.h>
 #include <errno.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 
 #define CHAIN_MAX 8
 #define KEPT_S 600
@@ -34,12 +32,12 @@ struct pair {
     gnutls_pcert_st certs[CHAIN_MAX];
     unsigned n_certs;
     gnutls_privkey_t key;
-    time_t replaced_s; /* CLOCK_MONOTONIC */
+    time_t replaced_s; /* time by CLOCK_MONOTONIC */
 };
 
 static struct {
     struct lock lock;
-    struct pair *current; /* and those before it, newest first */
+    struct pair *current; /* the current pair and earlier ones, newest first */
     struct pair *staged;
 } rest = {.lock = LOCK_INITIALIZER(LOCK_TLS_GNUTLS)};
 
@@ -168,7 +166,7 @@ static void refuse_plain(int fd)
                      len, (int)len, body);
 
     while (recv(fd, unread, sizeof unread, MSG_DONTWAIT) > 0)
-        ; /* closing with bytes unread would take the answer back */
+        ; /* closing with unread bytes would discard the answer */
     explicit_bzero(unread, sizeof unread);
     (void)!send(fd, answer, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL);
     shutdown(fd, SHUT_RDWR);

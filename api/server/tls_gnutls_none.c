@@ -1,4 +1,4 @@
-/* tls_gnutls_none.c - where GnuTLS cannot be compiled against: no TLS, said at start */
+/* tls_gnutls_none.c - the build without GnuTLS: TLS is refused at the start */
 #include "api/server/tls.h"
 
 const char tls_gnutls_priorities[] = "";

@@ -21,7 +21,6 @@
 
 #include <fcntl.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 static int64_t clock_ms(void)

@@ -2,7 +2,6 @@
 #ifndef RECOND_API_WS_H
 #define RECOND_API_WS_H
 
-#include "api/api.h"
 #include "api/server/auth.h"
 
 struct ws;
@@ -10,10 +9,10 @@ struct ws;
 MUST_CHECK int ws_start(struct ws **w, const struct api_config *config, struct auth *auth,
                         struct err *err);
 int ws_port(const struct ws *w);
-/* Stop accepting; streams end by themselves as the core says `bye`. */
+/* Stops accepting; streams end when the core sends `bye`. */
 void ws_drain(struct ws *w);
 void ws_stop(struct ws **w);
-/* The certificate has changed (tls_switch()): handshakes that begin from now on see the new one. */
+/* The certificate has changed (tls_switch()): new handshakes use it. */
 void ws_renew(struct ws *w);
 uint64_t ws_beat(const struct ws *w);
 /* edge_ops.wake */

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-#define BURST 32              /* messages to one client before the others have their turn */
-#define PONGS_MAX (16u << 10) /* bytes that wait to leave; a ping has no answer beyond them */
+#define BURST 32              /* messages to one client before other clients get theirs */
+#define PONGS_MAX (16u << 10) /* bytes that may wait to leave; a ping beyond them gets no answer */
 
 void ws_conn_open(struct ws_conn *c, struct ws_peer *peer, int slot, int fd, void *ssl)
 {
@@ -19,7 +19,7 @@ void ws_conn_open(struct ws_conn *c, struct ws_peer *peer, int slot, int fd, voi
     ws_link_open(&c->link, fd, ssl);
 }
 
-static void forget(struct ws_conn *c)
+static void conn_forget(struct ws_conn *c)
 {
     wipe_free(c->head);
     free(c->held);
@@ -32,20 +32,20 @@ void ws_conn_close(struct ws_conn *c, struct ws_conn_room *room)
 {
     if (c->peer->phase != WS_PEER_HANDSHAKE)
         ws_peer_log(c->peer, "closed");
-    forget(c);
+    conn_forget(c);
     ws_link_close(&c->link);
     ws_peer_close(c->peer);
     c->peer = NULL;
     ws_slots_leave(room->slots, c->slot);
 }
 
-/* All is said, or the link has it. */
+/* Tells whether everything was sent or handed to the link. */
 static void conn_leave(struct ws_conn *c, int64_t now_ms)
 {
     c->phase = WS_CONN_LEAVING;
     c->left_ms = now_ms;
     c->more = false;
-    forget(c);
+    conn_forget(c);
     if (ws_link_waiting(&c->link) == 0)
         ws_link_finish(&c->link);
 }
@@ -65,14 +65,15 @@ static bool conn_refuse(struct ws_conn *c, int status, const char *why, int64_t 
     return ok;
 }
 
-/* Plain HTTP on a port that speaks TLS has an answer in plain HTTP. */
+/* Answers plain HTTP on a port that speaks TLS in plain HTTP. */
 static bool refuse_plain(struct ws_conn *c, int64_t now_ms)
 {
     tls_leave(&c->link.ssl);
     return conn_refuse(c, 400, "a port that speaks TLS is asked by wss://", now_ms);
 }
 
-/* Behind a proxy the address that counts comes with the request. False: it has its share. */
+/* Behind a proxy the client's address comes with the request. Returns false if the address has its
+ * share of connections. */
 static bool has_place(struct ws_conn *c, const struct ws_request *q, struct ws_conn_room *room)
 {
     const struct api_config *config = c->peer->env->config;
@@ -107,7 +108,7 @@ static bool on_request(struct ws_conn *c, struct ws_conn_room *room, int64_t now
     } else {
         len = ws_request_accept(&q, answer);
         ok = len > 0 && ws_link_write(&c->link, answer, len);
-        forget(c);
+        conn_forget(c);
         c->phase = WS_CONN_OPEN;
         ws_peer_opened(c->peer, now_ms);
         ws_peer_log(c->peer, "opened");
@@ -116,7 +117,7 @@ static bool on_request(struct ws_conn *c, struct ws_conn_room *room, int64_t now
     return ok;
 }
 
-/* Out: *used, of the bytes those that the request is made of */
+/* Out: *used, the bytes of the request */
 static bool take_request(struct ws_conn *c, struct ws_conn_room *room, const uint8_t *data,
                          size_t len, size_t *used, int64_t now_ms)
 {
@@ -229,7 +230,7 @@ static bool send_close(struct ws_conn *c, int64_t now_ms)
 }
 
 /* Returns 1; 2: it was a block; 0: there was nothing to send; -1: the connection is broken. */
-static int send_one(struct ws_conn *c, struct ws_conn_room *room, int64_t now_ms)
+static int conn_send(struct ws_conn *c, struct ws_conn_room *room, int64_t now_ms)
 {
     struct ws_peer *p = c->peer;
     const uint8_t *msg = NULL;
@@ -265,7 +266,7 @@ static bool send_burst(struct ws_conn *c, struct ws_conn_room *room, int64_t now
 
     ws_link_cork(&c->link, true);
     for (int i = 0; i < BURST && sent > 0 && ws_link_waiting(&c->link) == 0; i++) {
-        sent = send_one(c, room, now_ms);
+        sent = conn_send(c, room, now_ms);
         if (sent == 2 && first) {
             first = false;
             ws_link_cork(&c->link, false);
@@ -297,7 +298,7 @@ static bool stalled(const struct ws_conn *c)
     return c->phase == WS_CONN_OPEN && (c->held || ws_peer_full(c->peer));
 }
 
-/* Reads once, as others wait. */
+/* Reads once, because other connections wait. */
 static bool conn_read(struct ws_conn *c, struct ws_conn_room *room, int64_t now_ms)
 {
     size_t used = 0, len;

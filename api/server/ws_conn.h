@@ -19,7 +19,7 @@
 #include "api/server/ws_slots.h"
 
 #define WS_CONN_LEAVE_MS 1000
-/* Read from one client before the others have their turn. */
+/* bytes read from one client before other clients are read */
 #define WS_CONN_READ_BYTES (WS_PEER_WASTE_MAX / 2)
 
 enum ws_conn_phase { WS_CONN_REQUEST, WS_CONN_OPEN, WS_CONN_LEAVING };
@@ -33,37 +33,37 @@ struct ws_conn {
     char *head; /* [WS_REQUEST_MAX], until the request is whole */
     size_t head_len;
     struct ws_frame_reader frames;
-    uint8_t *held; /* [held_len], read while the peer was full */
+    uint8_t *held; /* [held_len] bytes, read while the peer was full */
     size_t held_len;
-    bool first;     /* nothing has come yet */
-    bool more;      /* there is more to send than fits one turn */
+    bool first;     /* no byte has come yet */
+    bool more;      /* more is to be sent than fits one round */
     uint32_t asked; /* events that epoll was asked for */
 };
 
-/* What the connections of one service share. */
+/* Buffers that the connections of one service share. */
 struct ws_conn_room {
     struct ws_slots *slots;
     uint8_t *rx; /* [WS_CONN_READ_BYTES] */
     uint8_t *tx; /* [tx_cap], one message on its way out */
     size_t tx_cap;
-    bool met; /* a request was read, perhaps with a token, since the stack was wiped */
+    bool met; /* a request, perhaps with a token, was read since the stack was wiped */
 };
 
-/* ssl: NULL = plain. The descriptor and ssl belong to the connection from here on. */
+/* ssl: NULL = plain. The connection owns descriptor and ssl from here on. */
 void ws_conn_open(struct ws_conn *c, struct ws_peer *peer, int slot, int fd, void *ssl);
-/* Closes the socket, and the slot is free; from then on it may be another thread's. */
+/* Closes the socket and frees the slot, which may belong to another thread from then on. */
 void ws_conn_close(struct ws_conn *c, struct ws_conn_room *room);
 
-/* Each returns false when the connection is over: close it. */
+/* Each returns false if the connection is over and must be closed. */
 
-/* There may be room to send or, where `readable`, bytes that have come. */
+/* There may be room to send or, if `readable`, bytes that have come. */
 MUST_CHECK bool ws_conn_turn(struct ws_conn *c, struct ws_conn_room *room, bool readable,
                              int64_t now_ms);
-/* The peer may have something to say, or room for what was held back. */
+/* The peer may have something to send, or room for held bytes. */
 MUST_CHECK bool ws_conn_speak(struct ws_conn *c, struct ws_conn_room *room, int64_t now_ms);
 /* Deadlines. */
 MUST_CHECK bool ws_conn_tick(struct ws_conn *c, struct ws_conn_room *room, int64_t now_ms);
-/* True: the peer is flooding us, cut it. */
+/* Returns true if the peer floods us and must be cut. */
 MUST_CHECK bool ws_conn_floods(struct ws_conn *c, int64_t now_ms);
 
 /* The events of epoll for which the connection waits now. */

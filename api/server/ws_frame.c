@@ -7,7 +7,7 @@
 #define MASKED 0x80
 #define KEY_BYTES 4
 
-/* Of the extended length, by what the second byte of a frame says. */
+/* Bytes of the extended length, by the second byte of a frame. */
 static size_t length_bytes(uint8_t second)
 {
     uint8_t n = second & 0x7f;
@@ -15,7 +15,7 @@ static size_t length_bytes(uint8_t second)
     return n == 126 ? 2 : n == 127 ? 8 : 0;
 }
 
-/* The first two bytes are here. NULL, or what is wrong with them. */
+/* Checks the first two bytes. Returns NULL, or the error. */
 static const char *head_check(const struct ws_frame_reader *r)
 {
     uint8_t first = r->head[0], op = first & 15, length = r->head[1] & 0x7f;
@@ -37,7 +37,7 @@ static const char *head_check(const struct ws_frame_reader *r)
     return NULL;
 }
 
-/* The head is here. NULL, or what is wrong with it. */
+/* Checks the whole head. Returns NULL, or the error. */
 static const char *head_begin(struct ws_frame_reader *r)
 {
     size_t n = length_bytes(r->head[1]);
@@ -59,13 +59,13 @@ static const char *head_begin(struct ws_frame_reader *r)
     return NULL;
 }
 
-/* Of the whole head, as far as it is known. */
+/* Bytes of the whole head, as far as it is known. */
 static size_t head_bytes(const struct ws_frame_reader *r)
 {
     return r->head_len < 2 ? 2 : 2 + length_bytes(r->head[1]) + KEY_BYTES;
 }
 
-/* Takes what there is of a head. Returns how many bytes were taken. */
+/* Takes available bytes of a head. Returns how many were taken. */
 static size_t read_head(struct ws_frame_reader *r, struct ws_frame *out, const uint8_t *data,
                         size_t len)
 {
@@ -108,7 +108,7 @@ static void unmask(struct ws_frame_reader *r, uint8_t *data, size_t len)
 static void tell_control(struct ws_frame_reader *r, struct ws_frame *out, const uint8_t *data,
                          size_t len)
 {
-    memcpy(r->control + r->control_len, data, len); /* head_begin() has seen that it fits */
+    memcpy(r->control + r->control_len, data, len); /* head_begin() has checked that it fits */
     r->control_len += len;
     if (r->left > 0)
         return;

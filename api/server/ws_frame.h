@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WS_FRAME_HEAD_MAX 10 /* of a server's frame */
+#define WS_FRAME_HEAD_MAX 10 /* bytes of the head of a server's frame */
 #define WS_FRAME_CONTROL_MAX 125
 
 enum ws_frame_op {
@@ -25,33 +25,33 @@ enum ws_frame_op {
     WS_FRAME_PONG = 10
 };
 
-struct ws_frame_reader { /* zeros: before the first frame */
+struct ws_frame_reader { /* State of a reader; zeros before the first frame. */
     uint8_t head[14], control[WS_FRAME_CONTROL_MAX];
     size_t head_len, control_len;
     uint64_t left; /* payload that has not come */
     unsigned key_at;
     bool in_payload;
-    bool in_message; /* its last fragment has not ended */
-    bool begun;      /* a part of it has been told */
+    bool in_message; /* a message is open: its last fragment has not ended */
+    bool begun;      /* a part of the message was returned */
     bool binary;
 };
 
 enum ws_frame_event {
-    WS_FRAME_NONE, /* all bytes are taken, nothing is to be told */
-    WS_FRAME_PART, /* of a message */
+    WS_FRAME_NONE, /* all bytes are taken, there is no event */
+    WS_FRAME_PART, /* a part of a message */
     WS_FRAME_CONTROL,
     WS_FRAME_BROKEN
 };
 
 struct ws_frame {
     enum ws_frame_event event;
-    enum ws_frame_op op; /* of a control frame */
+    enum ws_frame_op op; /* code and payload of a control frame */
     const uint8_t *data; /* unmasked */
     size_t len;
-    uint64_t remaining; /* of the frame that the part is of, announced and not here */
+    uint64_t remaining; /* announced bytes of the part's frame that have not come */
     bool first, final;  /* part of the message */
     bool binary;
-    const char *why; /* it is broken */
+    const char *why; /* the error */
 };
 
 /*
@@ -63,7 +63,7 @@ struct ws_frame {
  */
 size_t ws_frame_read(struct ws_frame_reader *r, struct ws_frame *out, uint8_t *data, size_t len);
 
-/* The head of a whole message or control frame; returns its length. */
+/* Writes the head of a whole message or control frame; returns its length. */
 size_t ws_frame_head(uint8_t head[WS_FRAME_HEAD_MAX], enum ws_frame_op op, size_t len);
 
 #endif

@@ -6,12 +6,10 @@
 
 #include "api/server/ws.h"
 #include "api/server/ws_conn.h"
-#include "api/server/ws_peer.h"
-#include "api/server/ws_slots.h"
 
 #include <pthread.h>
 
-struct ws_service { /* a thread; only atomics and the bell are touched by others */
+struct ws_service { /* One thread; other threads touch only atomics and the bell. */
     struct ws *ws;
     int index;
     int epoll, bell; /* bell: an eventfd that ends its sleep; -1 = not opened */
@@ -19,8 +17,8 @@ struct ws_service { /* a thread; only atomics and the bell are touched by others
     bool started;
     void *ssl_ctx; /* with TLS */
     struct ws_conn_room room;
-    int64_t ticked_ms, looked_ms;
-    int look_next;     /* connection */
+    int64_t ticked_ms, checked_ms;
+    int check_next;     /* connection */
     atomic_bool renew; /* a new certificate is to be used */
     atomic_bool wake;
     atomic_uint_fast64_t alive_ms;
@@ -31,29 +29,29 @@ struct ws {
     struct api_config config;
     struct ws_service services[WS_SLOTS_SERVICES_MAX];
     int n_services;
-    bool listens; /* the socket is ours to close */
-    int port, fd; /* fd: -1 again when it listens no more */
+    bool listens; /* we must close the socket */
+    int port, fd; /* fd becomes -1 when it stops listening */
     /* closed for a moment to refuse a connection when descriptors have run out */
     int spare_fd;
     struct ws_peer *peers; /* [config.max_connections] */
-    struct ws_conn *conns; /* [config.max_connections], of the peer and slot of the same number */
+    struct ws_conn *conns; /* [config.max_connections], for the peer and slot of the same number */
     struct ws_slots *slots;
     atomic_bool stop, drain;
     atomic_uint_fast64_t accepted;
 };
 
 /* ---- ws_service.c */
-/* Ready to be run. What it opened is closed by ws_service_close(), which also takes one that never
- * was. */
+/* Makes a service ready to run. ws_service_close() closes it, and also accepts one that was never
+ * opened. */
 MUST_CHECK int ws_service_open(struct ws_service *v, struct err *err);
 void ws_service_close(struct ws_service *v);
-/* From now on this service accepts. */
+/* This service accepts connections from now on. */
 MUST_CHECK int ws_service_listen(struct ws_service *v, struct err *err);
-/* The thread, until ws->stop. */
+/* The thread function; it runs until ws->stop. */
 void *ws_service_run(void *service);
-/* One round: sleeps for at most max_ms, and serves what there is. */
+/* One round: sleeps for at most max_ms, then serves the events. */
 void ws_service_turn(struct ws_service *v, int max_ms);
-/* End its sleep; any thread. */
+/* Ends its sleep; any thread. */
 void ws_service_ring(struct ws_service *v);
 
 #endif

@@ -17,11 +17,11 @@ struct ws_link {
     int fd;
     void *ssl;    /* NULL = plain */
     bool due_out; /* TLS has to write before it can read */
-    uint8_t *out; /* [out_cap], of which [out_at, out_len) waits */
+    uint8_t *out; /* [out_cap], of which [out_at, out_len) waits to leave */
     size_t out_at, out_len, out_cap;
 };
 
-/* ssl: of tls_accept(), NULL = plain; both belong to the link from here on. */
+/* ssl: of tls_accept(), NULL = plain; the link owns both from here on. */
 void ws_link_open(struct ws_link *l, int fd, void *ssl);
 void ws_link_close(struct ws_link *l);
 
@@ -30,12 +30,12 @@ MUST_CHECK long ws_link_read(struct ws_link *l, void *buf, size_t cap);
 /* Both return false when the connection is broken or there is no memory. */
 MUST_CHECK bool ws_link_write(struct ws_link *l, const void *data, size_t len);
 MUST_CHECK bool ws_link_flush(struct ws_link *l);
-/* Bytes that wait to leave. */
+/* Number of bytes that wait to leave. */
 size_t ws_link_waiting(const struct ws_link *l);
 
-/* What is written from now on leaves together; off: at once. */
+/* on: written bytes leave together; off: at once. */
 void ws_link_cork(const struct ws_link *l, bool on);
-/* Nothing is written after this; the other side is told. */
+/* Shuts down writing and tells the other side. */
 void ws_link_finish(struct ws_link *l);
 
 #endif

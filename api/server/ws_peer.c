@@ -2,16 +2,13 @@
 
 #include "api/server/listen.h"
 #include "api/server/origin.h"
-#include "api/server/problem.h"
 #include "api/server/routes.h"
-#include "proto/json.h"
 #include "proto/wire/refusal.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <syslog.h>
-#include <time.h>
 
 /* RFC 6455, 7.4.1 */
 enum {
@@ -25,12 +22,12 @@ enum {
 
 #define STREAM_PATH "/v1/sessions/{id}/stream"
 #define RETRY_AFTER_S 5
-#define HEAD_BYTES 6 /* of the smallest of a client's fragments */
+#define HEAD_BYTES 6 /* size of the smallest fragments that are free of charge */
 
 /* ------------------------------------------------------------------------------- life */
 
-/* The receive buffer is pages of its own, of which only those are there that a message has touched:
- * what free() is given may stay with the process, and a huge page would be there whole. */
+/* The receive buffer has pages of its own, and only those exist that a message has touched. Memory
+ * given to free() may stay with the process, and a huge page would exist as a whole. */
 static bool take_buffer(struct ws_peer *p)
 {
     size_t size = p->env->config->max_message_bytes;
@@ -54,7 +51,7 @@ void ws_peer_open(struct ws_peer *p, struct ws_peer_env *env, int fd, int64_t no
 {
     memset(p, 0,
            offsetof(struct ws_peer,
-                    woken)); /* the rest, `woken`, is set by other threads at any time */
+                    woken)); /* any thread may set `woken`; other members belong to the service */
     p->env = env;
     p->phase = WS_PEER_HANDSHAKE;
     p->fd = fd;
@@ -91,7 +88,7 @@ void ws_peer_log(const struct ws_peer *p, const char *event)
     json_close(&j);
     snprintf(text, sizeof text, "stream of %s %s for %s%s%s%s%s", p->id[0] ? p->id : "?", event,
              client, p->who.name[0] ? ", " : "", p->who.name, why[0] ? ": " : "", why);
-    if (config->audit && p->who.name[0]) /* a token was good for it */
+    if (config->audit && p->who.name[0]) /* the token is valid */
         config->audit(config->log_ctx, json_finish(&j) ? fields : "{}", text);
     else
         config->log(config->log_ctx, LOG_INFO, json_finish(&j) ? fields : "{}", text);
@@ -108,14 +105,14 @@ static void peer_end(struct ws_peer *p, int code, const char *reason)
         atomic_fetch_add(&p->env->broken, 1);
 }
 
-/* A message of the edge's own; the first one stays if two come before one is sent. */
+/* Sets a message of the edge itself; if two come before one is sent, the first one stays. */
 static void peer_say(struct ws_peer *p, const struct control_message *m)
 {
     if (p->own_len == 0)
         p->own_len = control_write(p->own, sizeof p->own, m);
 }
 
-/* An `error` to the client; some end the connection. */
+/* Sends an `error` to the client; some end the connection. */
 static void peer_refuse(struct ws_peer *p, enum refusal_kind kind, const char *detail,
                         const char *pointer)
 {
@@ -137,7 +134,8 @@ static void refuse_err(struct ws_peer *p, const struct err *err)
     peer_refuse(p, refusal_of(err->code), err->text, err->where[0] == '/' ? err->where : "");
 }
 
-/* Bytes that are no message: the first time the client is told, the next ends the connection. */
+/* Handles bytes that are no message: the first time the client is told, the next ends the
+ * connection. */
 static void strike(struct ws_peer *p, const char *detail)
 {
     peer_refuse(p, REFUSAL_MALFORMED, detail, "");
@@ -180,7 +178,7 @@ static size_t http_answer(char answer[WS_PEER_ANSWER_MAX], enum problem_kind kin
                  status == 401 ? "WWW-Authenticate: Bearer realm=\"recond\"\r\n" : "",
                  status == 426 ? "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n" : "", retry,
                  (int)len, body);
-    if (n <= 0 || n >= WS_PEER_ANSWER_MAX) /* never 0: that means admitted */
+    if (n <= 0 || n >= WS_PEER_ANSWER_MAX) /* never 0, which means admitted */
         n = snprintf(answer, WS_PEER_ANSWER_MAX,
                      "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n");
     return (size_t)n;
@@ -194,7 +192,7 @@ size_t ws_peer_refuse(char answer[WS_PEER_ANSWER_MAX], int status, const char *d
     return http_answer(answer, kind, status, RETRY_AFTER_S, detail);
 }
 
-/* The token among the offered subprotocols, decoded; 0 = none. *offered: recon.v1 is among them;
+/* Decodes the token among the offered subprotocols; 0 = none. *offered: recon.v1 is among them;
  * *twice: more than one token is. */
 static size_t read_protocols(const char *list, char *token, size_t cap, bool *offered, bool *twice)
 {
@@ -217,7 +215,7 @@ static size_t read_protocols(const char *list, char *token, size_t cap, bool *of
     return len;
 }
 
-/* The token file was read again, or the session has new tokens: does this one still hold? */
+/* Checks the token again after the token file was read or the session got new tokens. */
 static void check_again(struct ws_peer *p)
 {
     unsigned generation = auth_generation(p->env->auth);
@@ -273,7 +271,8 @@ size_t ws_peer_admit(struct ws_peer *p, const struct ws_peer_handshake *h,
     } else if (auth_may(&p->who, AUTH_READ, p->id, &err) ||
                config->ops->stream_expect(config->core, p->id, &retry_after_s, &err)) {
         kind = problem_of(err.code);
-        if (kind == PROBLEM_NOT_FOUND) /* one text, whether it is unknown or another's */
+        /* one text for unknown tokens and for those of other sessions */
+        if (kind == PROBLEM_NOT_FOUND)
             err_set(&err, ERR_NOT_FOUND, "no such session");
     } else {
         admitted = true;
@@ -379,7 +378,7 @@ static void on_binary(struct ws_peer *p)
         peer_refuse(p, REFUSAL_UNKNOWN_OP, "its first byte is none of this version", "");
         return;
     }
-    /* An `ack` is JSON, which names numbers below 2^53 exactly. */
+    /* An `ack` is JSON, which holds numbers below 2^53 exactly. */
     if (!frame_get_seq(&seq, p->rx, p->rx_len) || seq >= UINT64_C(1) << 53) {
         strike(p, "a binary message must be a frame of version 1, with a header of 80 bytes and a "
                   "seq below 2^53");
@@ -544,7 +543,7 @@ bool ws_peer_tick(struct ws_peer *p, int64_t dead_ms, int64_t now_ms)
         if (now_ms - p->phase_ms < (int64_t)config->header_timeout_s * 1000)
             return false;
         break;
-    case WS_PEER_CLOSING: /* what is left to send has hangup_s to leave */
+    case WS_PEER_CLOSING: /* the rest has hangup_s to leave */
         if (p->closing_ms == 0)
             p->closing_ms = now_ms;
         return now_ms - p->closing_ms >= hangup_ms;
@@ -566,7 +565,7 @@ bool ws_peer_tick(struct ws_peer *p, int64_t dead_ms, int64_t now_ms)
             p->pinged_ms = now_ms;
             p->ping_due = true;
         }
-        /* A phone that reads slowly is still there as long as its kernel answers ours. */
+        /* A phone that reads slowly is alive as long as its kernel answers ours. */
         if (!(silent_ms >= hangup_ms && dead_ms >= hangup_ms) &&
             silent_ms < WS_PEER_STALL * hangup_ms)
             return false;

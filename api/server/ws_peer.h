@@ -14,37 +14,38 @@
 #ifndef RECOND_API_WS_PEER_H
 #define RECOND_API_WS_PEER_H
 
-#include "api/api.h"
 #include "api/server/auth.h"
 
 #include <stdatomic.h>
 
-#define WS_PEER_START_MS 5000       /* from the handshake to `start` */
-#define WS_PEER_REST_MS 5000        /* without a binary message, then its buffer goes */
-#define WS_PEER_FRAGMENTS_MAX 16384 /* of one message */
+#define WS_PEER_START_MS 5000 /* time from the handshake to `start` */
+#define WS_PEER_REST_MS 5000  /* time without a binary message after which its buffer is freed */
+#define WS_PEER_FRAGMENTS_MAX 16384 /* time of one message */
 #define WS_PEER_STRIKES_MAX 2       /* the second message that is no message ends the connection */
-#define WS_PEER_OWN_MAX 1024        /* one control message of the edge itself */
-#define WS_PEER_ANSWER_MAX 2048     /* a refused handshake */
-#define WS_PEER_WASTE_PER_S (32 << 10) /* bytes that carry no message, beside as many as do */
-/* Bytes of that kind at once. Half of it may be a read that is kept while the peer is full, a
- * quarter a TLS record that is not whole yet. */
+#define WS_PEER_OWN_MAX 1024        /* bytes of a control message of the edge itself */
+#define WS_PEER_ANSWER_MAX 2048     /* bytes of the answer to a refused handshake */
+/* bytes without a message that are allowed, beside as many as have one */
+#define WS_PEER_WASTE_PER_S (32 << 10)
+/* Bytes of that kind at once. Half of it may be held while the peer is full, a quarter may be an
+ * incomplete TLS record. */
 #define WS_PEER_WASTE_MAX (64 << 10)
 #define WS_PEER_PIECES_PER_S \
     32768                        /* fragments and unfragmented messages; more wait in the socket */
 #define WS_PEER_TEXTS_PER_S 1024 /* control messages; more wait as well */
-#define WS_PEER_AT_ONCE 16       /* of a second's allowance, 1/16 may come at once */
-#define WS_PEER_STALL 10         /* silent for this many hang-up times: gone, whatever TCP says */
+#define WS_PEER_AT_ONCE 16       /* share of a second's allowance that may come at once: 1/16 */
+/* a peer that is silent for so many hang-up times is gone, even if its TCP answers */
+#define WS_PEER_STALL 10
 
 enum ws_peer_phase {
     WS_PEER_FREE,
     WS_PEER_HANDSHAKE,
     WS_PEER_OPEN,
     WS_PEER_STARTED,
-    /* nothing more is taken in; what is in `own` is still sent, then the close frame */
+    /* nothing more is accepted; `own` is still sent, then the close frame */
     WS_PEER_CLOSING
 };
 
-/* What all peers share; owned by ws.c. */
+/* Data that all peers share; ws.c owns it. */
 struct ws_peer_env {
     const struct api_config *config;
     struct auth *auth;
@@ -57,41 +58,41 @@ struct ws_peer {
     enum ws_peer_phase phase;
     int fd;
     struct auth_who who;
-    unsigned generation; /* auth_generation() when the token was found to hold */
-    uint8_t addr[16];    /* of the client, as listen_peer() has it */
+    unsigned generation; /* auth_generation() when the token was checked */
+    uint8_t addr[16];    /* address of the client, of listen_peer() */
     char id[API_ID_CAP];
     struct stream *stream;
     int64_t phase_ms, heard_ms, pinged_ms;
-    int64_t message_ms, closing_ms;                /* when it began; 0 = it has not */
-    uint64_t message_bytes;                        /* that have come as parts of messages */
-    uint64_t weighed_bytes, weighed_message_bytes; /* at the last ws_peer_weigh() */
+    int64_t message_ms, closing_ms;                /* time when it began; 0 = it has not */
+    uint64_t message_bytes;                        /* bytes that came as parts of messages */
+    uint64_t weighed_bytes, weighed_message_bytes; /* the same at the last ws_peer_weigh() */
     int64_t weighed_ms, waste;
-    int64_t used_us, used_ms; /* of the allowance of pieces, texts and frames, at used_ms */
+    int64_t used_us, used_ms; /* allowance of pieces, texts and frames, at used_ms */
     uint8_t *rx;              /* [config->max_message_bytes] */
     size_t rx_len;
-    int64_t rx_ms; /* when the last binary message began */
+    int64_t rx_ms; /* time when the last binary message began */
     int fragments, strikes;
     bool binary, in_message, answered;
     char text[CONTROL_TEXT_MAX];
-    char own[WS_PEER_OWN_MAX]; /* waits to be sent before anything of the core */
+    char own[WS_PEER_OWN_MAX]; /* waits to be sent before the core's messages */
     size_t own_len;
-    int close_code; /* 0 = stays open */
+    int close_code; /* close code; 0 = the connection stays open */
     const char *close_reason;
     bool ping_due;
-    atomic_bool woken; /* last: only this is touched by other threads */
+    atomic_bool woken; /* last: the only member that other threads touch */
 };
 
-/* One line about the connection, with the reason when it was closed for one. */
+/* One line about the connection, with the reason if it was closed for one. */
 void ws_peer_log(const struct ws_peer *p, const char *event);
 
-/* What came with the upgrade request; NULL = absent. */
+/* The upgrade request; NULL = absent. */
 struct ws_peer_handshake {
     const char *path, *query, *host, *origin, *protocols, *authorization;
     bool repeated; /* a header that may come once came twice */
 };
 
 void ws_peer_open(struct ws_peer *p, struct ws_peer_env *env, int fd, int64_t now_ms);
-/* The connection is gone: ends the stream, gives back what the slot held. */
+/* The connection is gone: ends the stream and frees the slot's resources. */
 void ws_peer_close(struct ws_peer *p);
 
 /*
@@ -102,7 +103,7 @@ void ws_peer_close(struct ws_peer *p);
  */
 MUST_CHECK size_t ws_peer_admit(struct ws_peer *p, const struct ws_peer_handshake *h,
                                 char answer[WS_PEER_ANSWER_MAX]);
-/* The response for a request that is refused before there is a handshake to judge. */
+/* The response to a request that is refused before its handshake is checked. */
 size_t ws_peer_refuse(char answer[WS_PEER_ANSWER_MAX], int status, const char *detail);
 void ws_peer_opened(struct ws_peer *p, int64_t now_ms);
 
@@ -111,15 +112,17 @@ void ws_peer_opened(struct ws_peer *p, int64_t now_ms);
 void ws_peer_receive(struct ws_peer *p, const uint8_t *data, size_t len, size_t remaining,
                      bool first, bool final, bool binary, int64_t now_ms);
 
-/* What came is no frame of RFC 6455: the connection ends. */
+/* The received bytes are no frame of RFC 6455: the connection ends. */
 void ws_peer_break(struct ws_peer *p, const char *why, int64_t now_ms);
-/* The payload of the client's close frame. False: it breaks the protocol, close_code says how. */
+/* The payload of the client's close frame. Returns false if it breaks the protocol; close_code is
+ * set. */
 bool ws_peer_said_close(struct ws_peer *p, const uint8_t *payload, size_t len);
 
-/* What to send now: the edge's own message, then the core's. STREAM_CLOSE: close_code is set. */
+/* Returns what to send now: the edge's own message, then the core's. STREAM_CLOSE: close_code is
+ * set. */
 enum stream_kind ws_peer_next(struct ws_peer *p, const uint8_t **msg, size_t *len);
-/* The edge cannot say more before what it has said is sent, or there have been too many pieces,
- * texts or frames: stop reading, and ask again after ws_peer_next() and ws_peer_tick(). */
+/* Returns true if reading must pause: the edge has an unsent message of its own, or there have been
+ * too many pieces, texts or frames. Ask again after ws_peer_next() and ws_peer_tick(). */
 bool ws_peer_full(const struct ws_peer *p);
 
 /*

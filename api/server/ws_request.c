@@ -29,8 +29,8 @@ size_t ws_request_length(const char *bytes, size_t len)
 
 /* ------------------------------------------------------------------------- the first line */
 
-/* Another spelling of a path (empty steps, dots, escapes) could be led past a proxy that keeps
- * clients from it. */
+/* Refuses another spelling of a path (empty steps, dots, escapes), which could pass a proxy that
+ * keeps clients from it. */
 static bool spelled_plainly(const char *target)
 {
     for (const char *c = target; *c; c++) {
@@ -65,7 +65,7 @@ static void read_target(struct ws_request *q, char *line)
 
 /* ------------------------------------------------------------------------- headers */
 
-/* Is the word in a list that is separated by commas? */
+/* Tells whether the word is in a comma-separated list. */
 static bool lists(const char *list, const char *word)
 {
     while (*list) {
@@ -145,7 +145,7 @@ static void line_read(struct ws_request *q, char *line)
     read_header(q, line, value);
 }
 
-/* Nothing but text, in lines that end with CR LF. */
+/* Checks that the head is text in lines that end with CR LF. */
 static bool is_text(const char *head, size_t len)
 {
     for (size_t i = 0; i < len; i++) {
@@ -159,7 +159,7 @@ static bool is_text(const char *head, size_t len)
     return true;
 }
 
-/* ------------------------------------------------------------------------- what it asks for */
+/* ------------------------------------------------------------------------- request line */
 
 static bool is_key(const char *key)
 {
@@ -172,7 +172,7 @@ static bool is_key(const char *key)
 
 static void request_judge(struct ws_request *q)
 {
-    if (q->handshake.repeated) /* ws_peer_admit() says so */
+    if (q->handshake.repeated) /* ws_peer_admit() refuses it */
         return;
     if (!q->upgrade || !lists(q->upgrade, "websocket") || !q->connection_upgrade)
         request_refuse(q, 426, "this port speaks WebSocket only");

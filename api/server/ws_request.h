@@ -10,7 +10,7 @@
 #include "api/server/ws_peer.h"
 
 #define WS_REQUEST_MAX 8192      /* bytes of the request line and all headers */
-#define WS_REQUEST_LIST_MAX 1024 /* of the subprotocols that are offered, in all headers */
+#define WS_REQUEST_LIST_MAX 1024 /* bytes of the offered subprotocols in all headers */
 #define WS_REQUEST_ANSWER_MAX 256
 
 struct ws_request {
@@ -18,11 +18,11 @@ struct ws_request {
     const char *key, *version, *upgrade, *forwarded; /* NULL = absent */
     bool connection_upgrade, body;
     char protocols[WS_REQUEST_LIST_MAX];
-    int status; /* of the refusal, 0 = none */
+    int status; /* status of the refusal, 0 = none */
     const char *why;
 };
 
-/* The length of a head with its empty line; 0: it has not ended yet. */
+/* The length of a head with its empty line; 0: it is incomplete. */
 size_t ws_request_length(const char *bytes, size_t len);
 
 /*
@@ -33,7 +33,7 @@ size_t ws_request_length(const char *bytes, size_t len);
  */
 void ws_request_read(struct ws_request *q, char *head, size_t len);
 
-/* The answer to a request that is let in; returns its length. 0: SHA-1 failed. */
+/* Writes the answer to an admitted request; returns its length. 0: SHA-1 failed. */
 MUST_CHECK size_t ws_request_accept(const struct ws_request *q, char answer[WS_REQUEST_ANSWER_MAX]);
 
 #endif

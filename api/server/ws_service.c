@@ -20,16 +20,15 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #define TICK_MS 50
-#define LOOK_MS 2  /* a busy service looks this often for peers that flood it ... */
-#define LOOK_AT 16 /* ... at so many of its peers in turn */
+#define CHECK_MS 2  /* interval in which a busy service checks peers for floods ... */
+#define CHECK_PEERS 16 /* ... so many of its peers each time */
 #define ACCEPT_AT_ONCE 16
 #define EVENTS_AT_ONCE 64
 #define TX_BYTES (64u << 10)
-/* What an event is of, where it is of no connection. */
+/* Ids of events that belong to no connection. */
 #define THE_BELL UINT32_MAX
 #define THE_LISTENER (UINT32_MAX - 1)
 
@@ -47,7 +46,7 @@ static void conn_end(struct ws_service *v, struct ws_conn *c)
     ws_conn_close(c, &v->room);
 }
 
-/* After a turn: it goes, or epoll is told what it waits for. */
+/* After serving a connection: closes it, or tells epoll what it waits for. */
 static void conn_settle(struct ws_service *v, struct ws_conn *c, bool stays)
 {
     uint32_t wants = stays ? ws_conn_wants(c) : 0;
@@ -77,7 +76,7 @@ static void adopt(struct ws_service *v, int at, int fd)
         conn_end(v, c);
 }
 
-/* The service's own connection in a slot; NULL: there is none. */
+/* Returns the service's own connection in a slot; NULL: there is none. */
 static struct ws_conn *own(struct ws_service *v, int at)
 {
     struct ws *w = v->ws;
@@ -92,7 +91,7 @@ static void on_connection(struct ws_service *v, int at, uint32_t events)
 
     if (!c)
         return;
-    /* It is read no further, so it would not find out and epoll would not stop telling. */
+    /* It is no longer read, so epoll would report it for ever. */
     if (gone && !(ws_conn_wants(c) & EPOLLIN))
         conn_settle(v, c, false);
     else
@@ -112,7 +111,7 @@ static void hand_over(struct ws *w, int fd)
     service = ws_slots_take(w->slots, addr,
                             w->config.behind_proxy ? INT_MAX : w->config.max_per_address, fd);
     if (service < 0) {
-        if (!w->config.tls) { /* else there is no handshake to say it in */
+        if (!w->config.tls) { /* otherwise there is no handshake to say it in */
             size_t len = ws_peer_refuse(answer, 503, "too many connections");
             (void)!send(fd, answer, len, MSG_DONTWAIT | MSG_NOSIGNAL);
         }
@@ -134,7 +133,7 @@ static void on_listener(struct ws *w)
     }
 }
 
-/* Once; epoll forgets what is closed. */
+/* Registers once; epoll forgets closed descriptors. */
 static void stop_listening(struct ws *w)
 {
     if (w->fd >= 0)
@@ -152,7 +151,7 @@ int ws_service_listen(struct ws_service *v, struct err *err)
     return 0;
 }
 
-/* ------------------------------------------------------------------------- what others say */
+/* ------------------------------------------------------------ requests of other threads */
 
 void ws_service_ring(struct ws_service *v)
 {
@@ -208,23 +207,23 @@ static void service_tick(struct ws_service *v, int64_t now)
 
 /* Pings are answered as fast as they come. A flood of them would keep this thread and a processor
  * busy until the next tick, while other connections wait. */
-static void look_for_floods(struct ws_service *v, int64_t now)
+static void floods_check(struct ws_service *v, int64_t now)
 {
     struct ws *w = v->ws;
-    int looked = 0;
+    int checked = 0;
 
-    if (now - v->looked_ms < LOOK_MS)
+    if (now - v->checked_ms < CHECK_MS)
         return;
-    v->looked_ms = now;
-    for (int i = 0; i < w->config.max_connections && looked < LOOK_AT; i++) {
-        struct ws_conn *c = own(v, v->look_next);
+    v->checked_ms = now;
+    for (int i = 0; i < w->config.max_connections && checked < CHECK_PEERS; i++) {
+        struct ws_conn *c = own(v, v->check_next);
 
         if (c) {
-            looked++;
+            checked++;
             if (ws_conn_floods(c, now))
                 conn_end(v, c);
         }
-        v->look_next = (v->look_next + 1) % w->config.max_connections;
+        v->check_next = (v->check_next + 1) % w->config.max_connections;
     }
 }
 
@@ -249,7 +248,7 @@ void ws_service_turn(struct ws_service *v, int max_ms)
     }
     now = now_ms();
     service_tick(v, now);
-    look_for_floods(v, now);
+    floods_check(v, now);
     if (v->room.met)
         wipe_stack();
     v->room.met = false;

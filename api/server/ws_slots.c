@@ -11,10 +11,10 @@
 
 struct slot {
     atomic_int service;
-    atomic_bool waits; /* for the service to adopt fd */
+    atomic_bool waits; /* descriptor for the service to adopt */
     int fd;
-    uint8_t addr[16]; /* as the acceptor saw it */
-    uint8_t name[16]; /* as a proxy told it; under the lock `names` */
+    uint8_t addr[16]; /* address that the acceptor saw */
+    uint8_t name[16]; /* address that a proxy told; under the lock `names` */
     bool named;
 };
 

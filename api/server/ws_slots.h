@@ -22,24 +22,24 @@
 
 struct ws_slots;
 
-/* Threads that suit this machine. */
+/* Number of threads that suits this host. */
 int ws_slots_services(void);
 
 MUST_CHECK int ws_slots_new(struct ws_slots **s, int n, int n_services, struct err *err);
-/* Closes what was given to a service and never adopted. */
+/* Closes descriptors that were given to a service and never adopted. */
 void ws_slots_free(struct ws_slots **s);
 
-/* Give a connection to the service that has the fewest. Returns it; -1: all slots are taken, or
+/* Gives a connection to the service that has the fewest. Returns it; -1: all slots are taken, or
  * max_per_address of them by this address. */
 int ws_slots_take(struct ws_slots *s, const uint8_t addr[16], int max_per_address, int fd);
-/* Behind a proxy: the client's own address. False: max_per_address slots have it already; the slot
- * keeps the one it had. Called by the slot's service. */
+/* Sets the client's own address behind a proxy. Returns false if max_per_address slots have it
+ * already; the slot keeps its old one. The slot's service calls this. */
 bool ws_slots_name(struct ws_slots *s, int slot, const uint8_t addr[16], int max_per_address);
-/* The connection to adopt, once; -1: there is none. */
+/* Returns the connection to adopt, once; -1: there is none. */
 int ws_slots_arrive(struct ws_slots *s, int slot);
 void ws_slots_leave(struct ws_slots *s, int slot);
 int ws_slots_taken(const struct ws_slots *s);
-/* The service that it belongs to; -1: it is free. */
+/* Returns the service of the slot; -1: it is free. */
 int ws_slots_service(const struct ws_slots *s, int slot);
 
 #endif

@@ -32,7 +32,7 @@ static int check_journal(const struct session_options *o, bool has_journal, stru
 }
 
 /* Many views need a map whose points any view finds. Where poses are learned they are there for
- * those that ask: most clouds gain by them, one of a path that drifts loses (docs/PERFORMANCE.md).
+ * those that ask: most clouds gain by them, one of a path that drifts loses (docs/TRIED.md).
  */
 static int choose_views(struct session_options *o, enum session_views asked, struct err *err)
 {

@@ -19,22 +19,20 @@
 #include "proto/err.h"
 #include "proto/types.h"
 
-#include <stddef.h>
-
-#define CLOUD_SUBMAPS_MAX 256         /* whose places a consumer is told */
-#define CLOUD_BLOCK_POINTS (1u << 20) /* at most in one block: what one message carries */
+#define CLOUD_SUBMAPS_MAX 256         /* submaps whose places a consumer is told */
+#define CLOUD_BLOCK_POINTS (1u << 20) /* points of one block, as many as one message carries */
 
 /* What a consumer may read of a block; borrowed until the next call that changes the cloud. */
 struct cloud_block {
     struct cloud_name name;
-    uint64_t revision;    /* of the commit that changed it last; 0 = never */
+    uint64_t revision;    /* revision of the commit that changed the block last; 0 = none did */
     const uint64_t *keys; /* [n], ascending */
-    uint32_t n;           /* 0 = deleted, kept so that clients can be told */
+    uint32_t n;           /* 0 = a deleted block, kept so that clients can be told */
 };
 
 struct cloud_limits {
     uint32_t max_blocks;
-    uint32_t max_points; /* of the whole cloud; for a producer also the number of slots */
+    uint32_t max_points; /* points of the whole cloud; for a producer also the number of slots */
 };
 
 struct cloud;
@@ -44,11 +42,12 @@ void cloud_free(struct cloud **cloud);
 
 uint64_t cloud_points(const struct cloud *c);
 uint64_t cloud_hash(const struct cloud *c);
-uint64_t cloud_revision(const struct cloud *c); /* of the last commit, or the newest one applied */
-uint32_t cloud_epoch(const struct cloud *c);    /* of the messages applied; 0 before the first */
-uint32_t cloud_blocks(const struct cloud *c);   /* blocks ever named, deleted ones included */
+/* revision of the last commit, or the newest one applied */
+uint64_t cloud_revision(const struct cloud *c);
+uint32_t cloud_epoch(const struct cloud *c); /* epoch of the applied messages; 0 before the first */
+uint32_t cloud_blocks(const struct cloud *c); /* blocks ever named, deleted ones included */
 struct cloud_block cloud_block(const struct cloud *c, uint32_t index);
-size_t cloud_bytes(const struct cloud *c); /* memory held, without pages that were never touched */
+size_t cloud_bytes(const struct cloud *c); /* memory held, without untouched pages */
 
 /* ------------------------------------------------------------------------ producer (the daemon) */
 
@@ -64,12 +63,11 @@ size_t cloud_bytes(const struct cloud *c); /* memory held, without pages that we
 MUST_CHECK int cloud_stage_put(struct cloud *c, uint32_t slot, uint32_t submap,
                                const int32_t p_q[3], const struct key_look *look, struct err *err);
 void cloud_stage_remove(struct cloud *c, uint32_t slot);
-/* Fetches what is known of a slot from memory. Called some changes before the slot's own, it hides
- * the time that memory takes. */
+/* Prefetches a slot, so that its memory has arrived when the slot is changed some calls later. */
 void cloud_stage_expect(const struct cloud *c, uint32_t slot);
 
-/* Slots that were ever put: 0 ... n - 1; and what a slot holds, as it was staged last. Returns
- * false if it is empty. */
+/* Slots that were ever put are 0 ... n - 1. Both calls below tell what was staged last; the second
+ * returns false for an empty slot. */
 uint32_t cloud_slots(const struct cloud *c);
 bool cloud_slot(const struct cloud *c, uint32_t slot, uint32_t *submap, int32_t p_q[3],
                 struct key_look *look);
@@ -146,8 +144,8 @@ MUST_CHECK int cloud_state_load(struct cloud *c, const uint8_t *buf, size_t len,
  */
 MUST_CHECK int cloud_apply(struct cloud *c, const uint8_t *msg, size_t len, struct err *err);
 
-/* Where a submap lies: *T is borrowed until the next message, NULL = as it is, which holds until
- * another place is told. Returns false if it is unplaced; *T is NULL then. */
+/* Where a submap lies: *T is borrowed until the next message. NULL = where its own coordinates say.
+ * Returns false for a submap without a place; *T is NULL then. */
 bool cloud_place(const struct cloud *c, uint32_t submap, const struct rigid **T);
 uint64_t cloud_unplaced(const struct cloud *c); /* points of unplaced submaps */
 

@@ -7,8 +7,8 @@ static uint32_t leaving(const struct cloud_change *change)
     return change->count < 0 ? (uint32_t)-change->count : 0;
 }
 
-/* Finds where the keys of sorted changes lie in the block. A key that leaves is there, because it
- * was staged from a slot. */
+/* Finds where the keys of sorted changes lie in the block. A key that leaves is always present,
+ * because it was staged from a slot. */
 static void rank(const struct cloud_entry *e, struct cloud_change *net, size_t n)
 {
     uint32_t at = 0, stride = cloud_block_stride(e, n);

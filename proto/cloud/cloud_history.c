@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void forget_all(struct cloud_entry *e)
+static void history_forget(struct cloud_entry *e)
 {
     e->past_first = e->n_past = e->commits_first = e->n_commits = 0;
     e->past_base = e->revision;
@@ -43,8 +43,8 @@ void cloud_history_pack(struct cloud_entry *e)
     e->past_first = e->commits_first = 0;
 }
 
-/* Makes room for one commit of n keys. After packing, a third of the arrays is free or they grow,
- * so that a key is moved about twice in all. */
+/* Makes room for one commit of n keys. The arrays grow unless a third of them is free after
+ * packing, so that a key is moved about twice in all. */
 static int cloud_history_reserve(struct cloud_entry *e, uint32_t n)
 {
     if (array_grow_u32(&e->ranks, &e->ranks_cap, n, sizeof *e->ranks))
@@ -84,10 +84,10 @@ void cloud_history_push(struct cloud_entry *e, const struct cloud_change *net, s
 
     for (size_t i = 0; i < n; i++)
         n_keys += (uint64_t)(net[i].count < 0 ? -net[i].count : net[i].count);
-    /* Where memory is short the block loses its history, and its clients get it whole. */
+    /* If memory is short, the block loses its history and its clients get it whole. */
     if (n_keys + CLOUD_COMMIT_WEIGHT > e->n ||
         (cloud_history_make_room(e, n_keys), !cloud_history_reserve(e, (uint32_t)n_keys)))
-        forget_all(e);
+        history_forget(e);
     else
         append(e, net, n, (uint32_t)n_keys);
 }

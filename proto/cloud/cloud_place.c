@@ -39,7 +39,7 @@ static void cloud_place_push(struct cloud *c, uint32_t block, uint64_t key, int 
         c->staged_touched = c->n_staged;
 }
 
-/* The first index of the block whose key lies at this place or behind it. */
+/* Finds the first index of the block whose key lies at this place or behind it. */
 static uint32_t first_at(const struct cloud_entry *e, uint64_t place)
 {
     uint32_t lo = 0, hi = e->n;

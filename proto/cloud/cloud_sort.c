@@ -12,7 +12,7 @@
 #define KEY_PASSES 6   /* 64 bits */
 #define BLOCK_PASSES 3 /* 32 bits */
 #define PASSES (KEY_PASSES + BLOCK_PASSES)
-#define SMALL 48 /* below this, sorting by insertion is faster */
+#define SMALL 48 /* fewer changes are sorted by insertion, which is faster */
 
 static uint32_t digit(const struct cloud_change *a, int pass)
 {
@@ -55,8 +55,8 @@ static void radix_pass(const struct cloud_change *a, struct cloud_change *b, siz
         b[count[digit(&a[i], pass)]++] = a[i];
 }
 
-/* Tells whether the changes are sorted, as the history of one commit is, from which most patches
- * come. If not, *differ has the bits in which any two of them differ. */
+/* Tells whether the changes are sorted already, as most patches are: they come from the history of
+ * one commit. If not, *differ has the bits in which any two of them differ. */
 static int sorted(const struct cloud_change *a, size_t n, struct cloud_change *differ)
 {
     size_t i = 1;

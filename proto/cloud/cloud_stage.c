@@ -4,11 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/*
- * Slots and staged changes are allocated as large as they can ever become. The net effect of all
- * staged changes is at most one key that leaves and one that enters per slot. With three changes a
- * slot there is always room for one more after changes that cancel out were dropped.
- */
+/* Slots and staged changes are allocated at their largest size. All staged changes together remove
+ * at most one key and add at most one key per slot. With three changes a slot there is always room
+ * for one more after the changes that cancel out were dropped. */
 int cloud_stage_open(struct cloud *c, struct err *err)
 {
     size_t n = c->limits.max_points, cap = 3 * n + 64;
@@ -58,8 +56,8 @@ void cloud_stage_remove(struct cloud *c, uint32_t slot)
     s->block = 0;
 }
 
-/* Finds the block of a name, first where the last one was: the points of a surface come block by
- * block. */
+/* Finds the block of a name. The block of the last call is tried first, because the points of a
+ * surface come block by block. */
 static int cloud_stage_find(struct cloud *c, const struct cloud_name *name, struct cloud_entry **e,
                             struct err *err)
 {

@@ -8,13 +8,12 @@
  *     slots times: block + 1 u32, 0 = empty
  *     slots times: key u64 (of empty ones: 0)
  */
-#include "proto/bytes.h"
 #include "proto/cloud/cloud_internal.h"
 
 #include <string.h>
 
 #define MAGIC 0x444c4352u /* "RCLD" */
-#define VERSION 2u        /* 1: keys without normals */
+#define VERSION 2u        /* version 1 had keys without normals */
 #define HEAD_BYTES 40u
 #define BLOCK_BYTES 28u
 
@@ -142,7 +141,7 @@ static int get_keys(struct cloud *c, struct bytes_reader *r, struct err *err)
 /* Reads what the slots hold, as changes in c->staged. */
 static int get_slots(struct cloud *c, struct bytes_reader *r, const struct head *h, struct err *err)
 {
-    c->slots_touched = h->n_slots; /* what forget() clears */
+    c->slots_touched = h->n_slots; /* state_forget() clears these members */
     for (uint32_t i = 0; i < h->n_slots; i++) {
         c->slots[i].block = bytes_get_u32(r);
         if (c->slots[i].block > c->n_blocks)
@@ -179,7 +178,7 @@ static int compare_slots(struct cloud *c, struct err *err)
     return 0;
 }
 
-static void forget(struct cloud *c)
+static void state_forget(struct cloud *c)
 {
     cloud_block_free_all(c);
     if (c->slots_touched)
@@ -188,7 +187,7 @@ static void forget(struct cloud *c)
     c->slots_touched = 0;
 }
 
-/* Blocks, keys and hash. */
+/* Reads blocks, keys and hash. */
 static int get_content(struct cloud *c, struct bytes_reader *r, const struct head *h,
                        struct err *err)
 {
@@ -205,7 +204,7 @@ static int get_content(struct cloud *c, struct bytes_reader *r, const struct hea
     return rc;
 }
 
-/* A cloud of places, which has points and no slots: at most one point lies at each place. */
+/* Checks a cloud of places, which has points and no slots: at most one point lies at each place. */
 static int load_places(struct cloud *c, struct bytes_reader *r, const struct head *h,
                        struct err *err)
 {
@@ -216,7 +215,7 @@ static int load_places(struct cloud *c, struct bytes_reader *r, const struct hea
             if (c->blocks[i].keys[k] >> KEY_MORTON_AT == c->blocks[i].keys[k - 1] >> KEY_MORTON_AT)
                 rc = err_set(err, ERR_INPUT, "two points at one place, and no slots");
     if (rc) {
-        forget(c);
+        state_forget(c);
         return rc;
     }
     c->by_place = 1;
@@ -246,7 +245,7 @@ int cloud_state_load(struct cloud *c, const uint8_t *buf, size_t len, struct err
         rc = compare_slots(c, err);
     c->n_staged = 0;
     if (rc)
-        forget(c);
+        state_forget(c);
     else
         c->revision = h.revision;
     return rc;

@@ -3,7 +3,7 @@
 #define COLOUR_DROP (8 - KEY_COLOUR_BITS)
 #define COLOUR_MAX ((1u << KEY_COLOUR_BITS) - 1)
 
-/* A channel rounded to KEY_COLOUR_BITS. */
+/* Rounds a channel to KEY_COLOUR_BITS. */
 static uint64_t colour(uint8_t channel)
 {
     unsigned v = (channel + (1u << (COLOUR_DROP - 1))) >> COLOUR_DROP;
@@ -11,7 +11,7 @@ static uint64_t colour(uint8_t channel)
     return v < COLOUR_MAX ? v : COLOUR_MAX;
 }
 
-/* Ten bits, each followed by two zeros. */
+/* Spreads ten bits: two zeros follow each of them. */
 static uint32_t spread(uint32_t v)
 {
     v &= 0x3ff;

@@ -23,11 +23,12 @@
 #define KEY_CONFIDENCE_BITS 4
 #define KEY_COLOUR_BITS 6
 #define KEY_NORMAL_BITS 12
-#define KEY_COLOUR_AT KEY_CONFIDENCE_BITS                   /* of blue; green and red above */
+/* position of blue in the key; green and red stand above it */
+#define KEY_COLOUR_AT KEY_CONFIDENCE_BITS
 #define KEY_NORMAL_AT (KEY_COLOUR_AT + 3 * KEY_COLOUR_BITS) /* 22 */
 #define KEY_MORTON_AT (KEY_NORMAL_AT + KEY_NORMAL_BITS)     /* 34 */
 #define KEY_CONFIDENCE_MAX ((1u << KEY_CONFIDENCE_BITS) - 1)
-#define KEY_BLOCK_MIN (-(1 << 21)) /* block coordinates that 32-bit positions can have */
+#define KEY_BLOCK_MIN (-(1 << 21)) /* block coordinates that 32-bit positions reach */
 #define KEY_BLOCK_MAX ((1 << 21) - 1)
 
 struct cloud_name {
@@ -35,30 +36,31 @@ struct cloud_name {
     int32_t x, y, z; /* block coordinates */
 };
 
-/* What a point shows beside its place. */
+/* What a point shows besides its place. */
 struct key_look {
-    uint8_t rgb[3];     /* of a key: multiples of four */
+    uint8_t rgb[3];     /* colours of a key, multiples of four */
     uint8_t confidence; /* at most KEY_CONFIDENCE_MAX */
     uint16_t normal;    /* of proto/geom/octa.h, 0 = none */
 };
 
-uint32_t key_morton(uint32_t x, uint32_t y, uint32_t z); /* ten bits each -> 30 */
-/* A point's key in its block. Colours are rounded to KEY_COLOUR_BITS. */
+/* spreads ten bits of each coordinate to 30 */
+uint32_t key_morton(uint32_t x, uint32_t y, uint32_t z);
+/* Makes a point's key in its block; colours are rounded to KEY_COLOUR_BITS. */
 uint64_t key_make(const int32_t p_q[3], const struct key_look *look);
 struct key_look key_look(uint64_t key);
-/* World position of a key of a block, in steps. */
+/* Gives the world position of a block's key, in steps. */
 void key_position(struct cloud_name name, uint64_t key, int32_t p_q[3]);
 
-/* The 16 bytes of a name in messages and states. get returns whether points can have the
- * coordinates. */
+/* Write and read the 16 bytes of a name in messages and states. key_get_name() returns whether
+ * points can have the coordinates. */
 void key_put_name(struct bytes_writer *w, const struct cloud_name *name);
 bool key_get_name(struct bytes_reader *r, struct cloud_name *name);
-/* Below 0, 0 or above 0: the order of names, by submap, then x, y, z. */
+/* Orders names by submap, then x, y, z. Returns a number below 0, 0 or above 0. */
 int key_compare_names(const struct cloud_name *a, const struct cloud_name *b);
 
-/* splitmix64's step: each bit of v changes half of the bits that are answered. */
+/* The mixing step of splitmix64: each input bit changes half of the output bits. */
 uint64_t key_mix64(uint64_t v);
-/* The next of splitmix64's random numbers; any state begins a sequence. */
+/* Returns the next random number of splitmix64; any state begins a sequence. */
 uint64_t key_random(uint64_t *state);
 
 #endif

@@ -3,11 +3,10 @@
 #include "proto/array.h"
 #include "proto/cloud/ply.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define NAME "the mesh" /* what errors call it */
+#define NAME "the mesh" /* name of the file in errors */
 #define FLAT 1e-10      /* least area of a triangle, as a share of its longest side squared */
 
 void mesh_free(struct mesh *m)
@@ -106,7 +105,7 @@ static int add_triangle(struct obj *o, const uint32_t corner[3], struct err *err
     return 0;
 }
 
-/* Corners are a, a/b, a//c or a/b/c, of which a counts. */
+/* Corners are written a, a/b, a//c or a/b/c; `a` alone counts. */
 static int read_face(struct obj *o, struct err *err)
 {
     char *rest = NULL, *end;
@@ -132,7 +131,7 @@ static int read_face(struct obj *o, struct err *err)
     return rc;
 }
 
-/* Is it a line of this word? */
+/* Tells whether the line begins with this word. */
 static int is(const char *line, const char *word)
 {
     size_t n = strlen(word);

@@ -15,14 +15,14 @@
 #include <stdint.h>
 
 #define MESH_POINTS_MAX (1 << 20)
-#define MESH_TRIANGLES_MAX (1 << 20) /* that a file may have */
-#define MESH_LINE_BYTES 4096         /* of an OBJ file */
+#define MESH_TRIANGLES_MAX (1 << 20) /* limits of a file */
+#define MESH_LINE_BYTES 4096         /* limit of a line in an OBJ file */
 
 struct mesh {
     size_t n_points, n_triangles;
     float *xyz;       /* [n_points][3], finite */
-    uint32_t *corner; /* [n_triangles][3], below n_points; each triangle has an area */
-    size_t flat;      /* triangles of the file that have none, and were left out */
+    uint32_t *corner; /* [n_triangles][3] indices below n_points; each triangle has an area */
+    size_t flat;      /* triangles of the file without an area, which were left out */
 };
 
 /*

@@ -1,6 +1,5 @@
 #include "proto/cloud/ply.h"
 
-#include "proto/bytes.h"
 #include "proto/geom/octa.h"
 
 #include <errno.h>
@@ -34,7 +33,8 @@ int ply_header(char *buf, uint64_t n_points, const struct ply_frame *frame, uint
                     *frame->up ? UP_COMMENT : "", frame->up, *frame->up ? "\n" : "", n_points);
 }
 
-/* The point, as three floats that are the rounded products of step and grid unless it is moved. */
+/* Writes a point as three floats. They are the rounded products of step and grid unless the point
+ * is moved. */
 static struct vec3 place_point(const int32_t p[3], float step_m, const struct rigid *T)
 {
     double step = (double)step_m;
@@ -80,7 +80,7 @@ void ply_points(uint8_t *out, const struct cloud_block *block, uint32_t first, u
     }
 }
 
-static int write_all(FILE *f, const struct cloud *c, const struct ply_frame *frame, bool unplaced,
+static int points_write(FILE *f, const struct cloud *c, const struct ply_frame *frame, bool unplaced,
                      uint8_t *chunk)
 {
     char header[PLY_HEADER_MAX];
@@ -107,7 +107,8 @@ static int write_all(FILE *f, const struct cloud *c, const struct ply_frame *fra
     return 0;
 }
 
-/* Make the rename itself durable; a file system that cannot is not an error of the file. */
+/* Makes the rename itself durable. A file system that cannot sync a folder does not fail the
+ * export. */
 static void sync_folder(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -136,7 +137,7 @@ int ply_write_file(const char *path, const struct cloud *c, const struct ply_fra
     }
     fd = mkostemp(beside, O_CLOEXEC);
     f = fd < 0 ? NULL : fdopen(fd, "wb");
-    if (!f || write_all(f, c, frame, unplaced, chunk) || fflush(f) || fchmod(fd, 0644) ||
+    if (!f || points_write(f, c, frame, unplaced, chunk) || fflush(f) || fchmod(fd, 0644) ||
         fsync(fd) || rename(beside, path)) {
         rc = err_set(err, ERR_IO, "%s: %s", path, strerror(errno));
         if (fd >= 0)

@@ -12,7 +12,6 @@
 #define RECOND_PROTO_PLY_H
 
 #include "proto/cloud/cloud.h"
-#include "proto/types.h"
 
 #define PLY_POINT_BYTES 28
 #define PLY_HEADER_MAX 768
@@ -22,19 +21,19 @@
 struct ply_frame {
     float step_m;
     const char *up; /* "+x" ... "-z", or "" where it is not known */
-    bool guessed;   /* poses are learned: the world is the first frame's camera */
+    bool guessed;   /* poses are learned: the world is the camera of the first frame */
 };
 
-/* Returns the length written to buf [PLY_HEADER_MAX]; comment lines name step, hash and frame. */
+/* Returns the length written to buf [PLY_HEADER_MAX]. Comment lines name step, hash and frame. */
 int ply_header(char *buf, uint64_t n_points, const struct ply_frame *frame, uint64_t hash);
-/* Points [first, first+n) of a block as PLY_POINT_BYTES each; T: where its submap lies, NULL = as
- * it is. */
+/* Writes points [first, first+n) of a block, PLY_POINT_BYTES each; T is the submap's place, NULL =
+ * none. */
 void ply_points(uint8_t *out, const struct cloud_block *block, uint32_t first, uint32_t n,
                 float step_m, const struct rigid *T);
 
-/* A whole cloud to a file (written beside it and renamed). Submaps are where the cloud was told
- * that they lie; unplaced: those without a place are not left out, but lie as they are. Returns 0;
- * ERR_IO. */
+/* Writes a whole cloud beside a file and renames it. Submaps lie where the cloud was told; with
+ * `unplaced`, submaps without a place are written in their own coordinates instead of being left
+ * out. Returns 0; ERR_IO. */
 MUST_CHECK int ply_write_file(const char *path, const struct cloud *c,
                               const struct ply_frame *frame, bool unplaced, struct err *err);
 
@@ -58,8 +57,8 @@ struct ply_cloud {
     uint8_t *confidence; /* [n]; NULL: the file has none */
     int has_colour;      /* the file has red, green and blue */
     int has_hash;
-    uint64_t hash;       /* of the comment that ply_header() writes */
-    char up[PLY_UP_CAP]; /* likewise; "" = the file does not say */
+    uint64_t hash;       /* frame of the comment that ply_header() writes */
+    char up[PLY_UP_CAP]; /* up axis of that comment; "" = the file does not say */
     size_t n_corners;
     uint32_t *corner; /* [n_corners]: three for each triangle, indices of points */
 };

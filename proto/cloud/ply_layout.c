@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WORDS_MAX 6 /* of a line that counts; more are none of ours */
+#define WORDS_MAX 6 /* words of a line that count; we need none behind them */
 
 static const struct {
     const char *name, *sized;
@@ -45,7 +45,7 @@ static int type_of(const char *word)
     return -1;
 }
 
-/* The reader of a header, which knows the line that it is at. */
+/* Reads a header and knows the number of its line. */
 struct reader {
     struct ply_layout *l;
     const char *path;
@@ -138,7 +138,7 @@ static int is_colour(int type)
     return type == PLY_LAYOUT_U8 || type == PLY_LAYOUT_U16 || type >= PLY_LAYOUT_F32;
 }
 
-/* A face's list of corners, the first one that it has. */
+/* Reads a face's list of corners; the first such list counts. */
 static void take_corners(struct ply_layout *l, struct ply_layout_property *p, const char *name)
 {
     if (l->faces < 0 && p->count >= 0 && p->type < PLY_LAYOUT_F32 &&
@@ -148,7 +148,7 @@ static void take_corners(struct ply_layout *l, struct ply_layout_property *p, co
     }
 }
 
-/* Notes a property of the points that is wanted. */
+/* Remembers a property of the points that we want. */
 static int take_field(struct reader *r, struct ply_layout_property *p, const char *name,
                       struct err *err)
 {
@@ -156,7 +156,7 @@ static int take_field(struct reader *r, struct ply_layout_property *p, const cha
         if (strcmp(name, fields[i].name) == 0)
             p->field = fields[i].field;
     if (p->field == PLY_LAYOUT_CONFIDENCE && (p->count >= 0 || p->type != PLY_LAYOUT_U8))
-        p->field = -1; /* of another program, which means something else by it */
+        p->field = -1; /* other programs use the name for something else */
     if (p->field < 0)
         return 0;
     if (p->count >= 0)

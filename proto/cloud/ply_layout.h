@@ -16,7 +16,7 @@
 #define PLY_LAYOUT_LINES_MAX 512
 #define PLY_LAYOUT_LINE_BYTES 1024
 #define PLY_LAYOUT_ELEMENTS_MAX 16
-#define PLY_LAYOUT_PROPERTIES_MAX 128 /* of all elements together */
+#define PLY_LAYOUT_PROPERTIES_MAX 128 /* properties of all elements together */
 
 enum ply_layout_format {
     PLY_LAYOUT_NONE,
@@ -46,20 +46,20 @@ enum ply_layout_field {
     PLY_LAYOUT_BLUE,
     PLY_LAYOUT_CONFIDENCE,
     PLY_LAYOUT_FIELDS,                     /* of points */
-    PLY_LAYOUT_CORNERS = PLY_LAYOUT_FIELDS /* a list of indices of points, of a face */
+    PLY_LAYOUT_CORNERS = PLY_LAYOUT_FIELDS /* list of the point indices of a face */
 };
 
 struct ply_layout_property {
     int type;  /* enum ply_layout_type */
     int count; /* type of a list's length; -1 = one value, no list */
-    int field; /* enum ply_layout_field; -1 = is skipped */
+    int field; /* enum ply_layout_field; -1 = skipped */
 };
 
 struct ply_layout_element {
     uint64_t n;
-    int first, n_properties; /* of ply_layout.property */
-    int lists;               /* how many of them are lists */
-    uint32_t stride;         /* bytes of one at least, in binary: exactly without lists */
+    int first, n_properties; /* first index in ply_layout.property */
+    int lists;               /* number of the element's properties that are lists */
+    uint32_t stride;         /* least bytes of a binary record; exact without lists */
 };
 
 struct ply_layout {
@@ -68,10 +68,10 @@ struct ply_layout {
     struct ply_layout_property property[PLY_LAYOUT_PROPERTIES_MAX];
     int n_elements, n_properties;
     int points; /* index of the element "vertex" */
-    int faces;  /* of the element "face", if it has a list of corners; -1 = none */
+    int faces;  /* index of the element "face", if it has a list of corners; -1 = none */
     int has_colour, has_confidence, has_hash;
-    uint64_t hash; /* of the comment that ply_header() writes */
-    char up[3];    /* likewise, "" = none */
+    uint64_t hash; /* frame of the comment that ply_header() writes */
+    char up[3];    /* up axis of that comment; "" = none */
 };
 
 /*
@@ -84,7 +84,7 @@ struct ply_layout {
  */
 MUST_CHECK int ply_layout_read(struct ply_layout *l, const char *path, FILE *f, struct err *err);
 
-/* Bytes of a value in a binary file. */
+/* Size of a value in a binary file, in bytes. */
 uint32_t ply_layout_bytes(int type);
 
 #endif

@@ -6,23 +6,20 @@
 #include "proto/cloud/ply_layout.h"
 
 #include <errno.h>
-#include <math.h>
-#include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#define BUFFER_BYTES 65536u /* > a record: properties at most * 8 bytes */
-#define WORD_BYTES 64       /* of a number as text */
-#define GREY 160            /* of points without colours */
+#define BUFFER_BYTES 65536u /* larger than a record: a property has at most 8 bytes */
+#define WORD_BYTES 64       /* characters of a number as text */
+#define GREY 160            /* grey of points without colours */
 
 struct input {
     const char *path;
     FILE *f;
     enum ply_layout_format format;
     uint64_t left; /* bytes of the file that are not in buf yet */
-    size_t at, n;  /* of buf: the next byte, the end */
+    size_t at, n;  /* positions in buf: the next byte, the end */
     uint8_t buf[BUFFER_BYTES];
 };
 
@@ -36,7 +33,7 @@ static uint64_t left(const struct input *in)
     return in->left + (in->n - in->at);
 }
 
-/* Reads on; returns whether there is more. What cannot be read counts as the end. */
+/* Reads more bytes; returns whether there were any. A read error counts as the end of the file. */
 static int read_on(struct input *in)
 {
     size_t got;
@@ -50,7 +47,7 @@ static int read_on(struct input *in)
     return got > 0;
 }
 
-/* Returns the next n <= BUFFER_BYTES bytes and steps over them; NULL where the file ends first. */
+/* Returns the next n <= BUFFER_BYTES bytes and steps over them; NULL if the file ends first. */
 static const uint8_t *ply_read_next(struct input *in, size_t n)
 {
     while (in->n - in->at < n)
@@ -160,8 +157,8 @@ static int next_value(struct input *in, int type, double *v, struct err *err)
     return 0;
 }
 
-/* Skips a list. The loop ends in any case: a list that is longer than the rest of the file ends
- * with the file. */
+/* Skips a list. The loop ends in any case, because a list that is longer than the rest of the file
+ * ends with the file. */
 static int skip_list(struct input *in, const struct ply_layout_property *p, struct err *err)
 {
     double n, ignored;
@@ -180,7 +177,7 @@ static int skip_list(struct input *in, const struct ply_layout_property *p, stru
 
 /* ------------------------------------------------------------------------- points */
 
-/* Rounds to float. Values from FLT_MAX and half a step on become infinite. */
+/* Rounds to float. Values from FLT_MAX plus half a step on become infinite. */
 static float to_float(double v)
 {
     const double end = 0x1.ffffffp127;
@@ -225,8 +222,8 @@ static int ply_read_walk(struct ply_cloud *out, size_t i, struct input *in,
     return rc;
 }
 
-/* Skips the elements that stand before the points. The loop ends with the file, because each record
- * takes a byte at least. */
+/* Skips the elements before the points. The loop ends with the file, because each record takes at
+ * least a byte. */
 static int pass(struct input *in, const struct ply_layout *l, const struct ply_layout_element *e,
                 struct err *err)
 {
@@ -241,8 +238,8 @@ static int pass(struct input *in, const struct ply_layout *l, const struct ply_l
     return rc;
 }
 
-/* Checks that the file can hold as many points. A number as text takes a digit and a space at
- * least. */
+/* Checks that the file can hold as many points. A number as text takes at least a digit and a
+ * space. */
 static int check_size(const struct input *in, const struct ply_layout_element *e, struct err *err)
 {
     uint64_t least =
@@ -294,7 +291,7 @@ static int read_points(struct ply_cloud *out, struct input *in, const struct ply
 
 /* ------------------------------------------------------------------------- faces */
 
-/* A list of corners becomes a fan of triangles around the first one. */
+/* Turns a list of corners into a fan of triangles around the first one. */
 static int read_corners(struct ply_cloud *out, size_t *cap, struct input *in,
                         const struct ply_layout_property *p, struct err *err)
 {
@@ -345,7 +342,7 @@ static int read_faces(struct ply_cloud *out, struct input *in, const struct ply_
 
 /* ------------------------------------------------------------------------- files */
 
-/* In: size of the file; -1 = it is no plain one. */
+/* In: size of the file; -1 = it is not a regular one. */
 static int read_body(struct ply_cloud *out, const struct ply_layout *l, const char *path, FILE *f,
                      off_t size, bool faces, struct err *err)
 {
@@ -373,7 +370,7 @@ static int read_body(struct ply_cloud *out, const struct ply_layout *l, const ch
     return rc;
 }
 
-static int read_all(struct ply_cloud *out, const char *path, FILE *f, off_t size, bool faces,
+static int points_read(struct ply_cloud *out, const char *path, FILE *f, off_t size, bool faces,
                     struct err *err)
 {
     struct ply_layout l;
@@ -402,7 +399,7 @@ int ply_read_file(const char *path, struct ply_cloud *out, struct err *err)
     if (!f)
         return err_set(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_IO, "%s: %s", path,
                        strerror(errno));
-    rc = read_all(out, path, f, fstat(fileno(f), &st) || !S_ISREG(st.st_mode) ? -1 : st.st_size,
+    rc = points_read(out, path, f, fstat(fileno(f), &st) || !S_ISREG(st.st_mode) ? -1 : st.st_size,
                   false, err);
     fclose(f);
     return rc;
@@ -411,7 +408,7 @@ int ply_read_file(const char *path, struct ply_cloud *out, struct err *err)
 int ply_read_mesh(const uint8_t *bytes, size_t len, const char *name, struct ply_cloud *out,
                   struct err *err)
 {
-    /* The stream is for reading alone. */
+    /* The stream is only read. */
     FILE *f = len ? fmemopen((void *)(uintptr_t)bytes, len, "rb") : NULL;
     int rc;
 
@@ -419,7 +416,7 @@ int ply_read_mesh(const uint8_t *bytes, size_t len, const char *name, struct ply
     if (!f)
         return len ? err_set(err, ERR_MEMORY, "no memory to read %s", name)
                    : err_set(err, ERR_INPUT, "%s is no PLY file", name);
-    rc = read_all(out, name, f, (off_t)len, true, err);
+    rc = points_read(out, name, f, (off_t)len, true, err);
     fclose(f);
     return rc;
 }

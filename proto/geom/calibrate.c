@@ -6,16 +6,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROUNDS 200   /* of the descent, at most */
-#define STARTS_XI 4  /* 0, 0.5, 1, 1.5 */
-#define STARTS_F 14  /* from a tenth of the width on, each 1.3 of the one before */
-#define STARTS_TRY 4 /* of these, the best, are followed */
+#define ROUNDS 200  /* most steps of the descent */
+#define STARTS_XI 4 /* tried values of xi: 0, 0.5, 1, 1.5 */
+/* tried focal lengths: from a tenth of the width on, each 1.3 times the one before */
+#define STARTS_F 14
+#define STARTS_TRY 4 /* number of the best starts that are followed */
 #define ROUGH_ROUNDS 20
-#define MISFIT_PX2 25 /* of a corner, on average: no camera is that far off */
+/* largest mean error of a corner in pixels; a real camera stays far below it */
+#define MISFIT_PX2 25
 
 /* ------------------------------------------------------------------------- functions */
 
-/* The ray of a pixel of a camera that bends nothing. Returns 0: it has none. */
+/* Computes the ray of a pixel for a camera without distortion. Returns 0 if the pixel has none. */
 static int ray_of(const double c[CALIBRATE_PARAMS], double u, double v, double ray[3])
 {
     double x = (u - c[CALIBRATE_CX]) / c[CALIBRATE_FX], y = (v - c[CALIBRATE_CY]) / c[CALIBRATE_FY];
@@ -30,9 +32,9 @@ static int ray_of(const double c[CALIBRATE_PARAMS], double u, double v, double r
     return 1;
 }
 
-/* ------------------------------------------------------------------------- where it begins */
+/* ------------------------------------------------------------------------- start values */
 
-/* The vector that a symmetric matrix takes nearest to zero, by inverse iteration. */
+/* Finds the vector that a symmetric matrix takes nearest to zero, by inverse iteration. */
 static int least_vector(double a[9][9], double x[9])
 {
     double trace = 0;
@@ -57,8 +59,8 @@ static int least_vector(double a[9][9], double x[9])
     return 1;
 }
 
-/* A rotation and a shift of the columns (r1 r2 t), of any length; `towards`: above 0 if the board
- * is where the rays go. */
+/* Makes a rotation and a shift of the columns (r1 r2 t), which may have any length. `towards` is
+ * positive if the board lies where the rays go. */
 static int pose_of(struct calibrate_pose *T, const double h[9], double towards)
 {
     double a[3] = {h[0], h[3], h[6]}, b[3] = {h[1], h[4], h[7]}, dot = 0, na = 0, nb = 0, s;
@@ -93,7 +95,8 @@ static int pose_of(struct calibrate_pose *T, const double h[9], double towards)
     return 1;
 }
 
-/* (C1) The board's pose in a picture: rays are along H (x y 1), so their product with it is 0. */
+/* (C1) Computes the board's pose in a picture: rays are parallel to H (x y 1), so their cross
+ * product with it is 0. */
 static int start_pose(struct calibrate_descent *d, int picture)
 {
     double a[9][9] = {{0}}, h[9], towards = 0, ray[3];
@@ -137,7 +140,7 @@ static int start_with(struct calibrate_descent *d, double xi, double f, const in
     return 1;
 }
 
-/* One camera by itself: of many beginnings the best few are followed. Returns its cost. */
+/* Fits one camera: of many starts the best few are followed. Returns the cost. */
 static double run_alone(struct calibrate_descent *d, struct calibrate_normal *m,
                         struct calibrate_descent *scratch, const int size_px[2])
 {
@@ -179,7 +182,7 @@ static double run_alone(struct calibrate_descent *d, struct calibrate_normal *m,
 
 static const char *const names[] = {"xi", "fx", "fy", "cx", "cy", "k1", "k2", "p1", "p2"};
 
-/* (C4) Standard deviations of the cameras' parameters. */
+/* (C4) Computes standard deviations of the cameras' parameters. */
 static int errors(struct calibrate_result *out, const struct calibrate_normal *m,
                   const struct calibrate_descent *d, double cost, int size_px[2][2],
                   struct err *err)
@@ -243,7 +246,8 @@ static void put_result(struct calibrate_result *out, const struct calibrate_desc
     out->all_px = sqrt(calibrate_descent_cost(d) / (double)d->n);
 }
 
-/* The corners of one camera, as the first one's. Returns 0; ERR_INPUT: they are too few. */
+/* Collects the corners of one camera, numbered as the first camera's. Returns 0; ERR_INPUT: too
+ * few. */
 static int calibrate_choose(struct calibrate_descent *d, struct calibrate_corner *own,
                             const struct calibrate_corner *all, size_t n, int camera,
                             struct err *err)

@@ -21,12 +21,12 @@
 
 #define CALIBRATE_CORNERS_MAX 50000
 #define CALIBRATE_PICTURES_LEAST 3
-#define CALIBRATE_CORNERS_LEAST 8 /* of a picture */
+#define CALIBRATE_CORNERS_LEAST 8 /* corners of a picture */
 #define CALIBRATE_GRID_LEAST 3    /* corners along a side of a board in pictures */
 #define CALIBRATE_GRID_MAX 32
 
-/* A line `picture camera x y u v` of a stranger's file. Returns false if it is none, or not finite;
- * whether pictures and cameras are in range is calibrate_run()'s to say. */
+/* Reads a line `picture camera x y u v` of an untrusted file. Returns false if it is malformed or
+ * not finite. calibrate_run() checks the ranges of pictures and cameras. */
 MUST_CHECK bool calibrate_corner_parse(struct calibrate_corner *c, const char *line);
 
 /*
@@ -43,18 +43,19 @@ MUST_CHECK int calibrate_board_parse(double (*at)[2], int grid, const char *text
 
 struct calibrate_camera {
     double param[CALIBRATE_PARAMS];
-    double error[CALIBRATE_PARAMS]; /* standard deviation, by the corners' own scatter */
+    /* standard deviation, estimated from the corners' own scatter */
+    double error[CALIBRATE_PARAMS];
 };
 
 struct calibrate_result {
-    int n_cameras, n_pictures; /* pictures: the highest number and one */
+    int n_cameras, n_pictures; /* number of pictures: the highest one plus one */
     struct calibrate_camera camera[2];
     struct calibrate_pose T_21;
     struct calibrate_pose T[CALIBRATE_PICTURES_MAX];
-    /* root mean square of the distances in pixels, of each camera's pictures and of all; 0: the
-     * camera sees no corner there */
+    /* root mean square distances in pixels, of each camera's pictures and of all; 0 = the camera
+     * sees no corner there */
     double rms_px[2][CALIBRATE_PICTURES_MAX], all_px;
-    int blamed[2]; /* pictures that a refusal is about; -1 = none */
+    int blamed[2]; /* pictures that caused a refusal; -1 = none */
 };
 
 /*

@@ -7,7 +7,8 @@
 
 #define PIXEL_MAX 1e5
 
-/* The next line that is no remark: where its fields x and y begin. Returns false: there is none. */
+/* Finds the next line that is not a remark and where its fields x and y begin. Returns false at the
+ * end. */
 static bool calibrate_board_next_line(const char **text, const char **x, const char **y)
 {
     while (**text == '#' || **text == '\n') {
@@ -28,7 +29,7 @@ static bool calibrate_board_take(double *to, const char *text)
 {
     char *end;
 
-    if (isspace((unsigned char)*text)) /* strtod() would go on in the next line */
+    if (isspace((unsigned char)*text)) /* strtod() would continue in the next line */
         return false;
     *to = strtod(text, &end);
     return end != text && (*end == ' ' || *end == '\n' || !*end) && fabs(*to) <= PIXEL_MAX;
@@ -39,7 +40,7 @@ static double side_of(const double a[2], const double b[2], const double c[2])
     return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]);
 }
 
-/* Every cell of a grid turns right at its four corners, as rows go right and then down. */
+/* The four corners of every cell turn right when they are walked along the row and then down. */
 static bool is_grid(double (*at)[2], int grid)
 {
     for (int i = 0; i < (grid - 1) * grid; i++) {

@@ -2,13 +2,14 @@
 
 #include <math.h>
 
-#define SAME_PX 0.1 /* noise of a hundred corners moves their middle less */
-#define FIRST_PX 1  /* of the first corner: a board that was turned has the same middle */
-#define ALIKE 0.97  /* cosine of 14 degrees */
-#define REACH 0.4   /* of the way from the middle of the picture to its nearest edge */
+#define SAME_PX 0.1 /* noise of a hundred corners moves their centre less than this */
+/* least shift of the first corner: a board that was rotated has the same centre */
+#define FIRST_PX 1
+#define ALIKE 0.97 /* cosine of 14 degrees */
+#define REACH 0.4  /* share of the way from the picture's centre to its nearest edge */
 #define PICTURES_FEW 8
 
-/* Number, means and mean squares of the corners that a camera sees in a picture, and the first. */
+/* Number, means and mean squares of a camera's corners in a picture, and the first corner. */
 struct moments {
     double n, u, v, uu, vv, first_u, first_v;
 };
@@ -53,7 +54,7 @@ bool calibrate_check_twice(int pictures[2], const struct calibrate_corner *corne
     return false;
 }
 
-/* Do all boards lean alike? A board and its back are one. */
+/* Tells whether all boards lean alike. A board and its back count as one. */
 static bool are_parallel(const struct calibrate_descent *d)
 {
     const double *first = NULL;

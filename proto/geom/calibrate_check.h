@@ -9,11 +9,11 @@
 
 #include <stdbool.h>
 
-/* The first two pictures that show the board to each camera at the same place, or neither to it;
- * false: there are none. corners [n] in range. */
+/* Finds the first two pictures that show the board to each camera at the same place, or neither to
+ * it. Returns false if there are none. All corners [n] are in range. */
 bool calibrate_check_twice(int pictures[2], const struct calibrate_corner *corners, size_t n);
 
-/* What a descent whose corners leave a parameter of a camera open is in need of. Maths: (C6) */
+/* Says what pictures are missing when the corners leave a camera's parameter open. Maths: (C6) */
 const char *calibrate_check_advice(const struct calibrate_descent *d, int camera,
                                    const int size_px[2]);
 

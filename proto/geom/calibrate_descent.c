@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#define LOST_PX 1e4 /* the distance of a corner that the camera does not see */
+#define LOST_PX 1e4 /* error in pixels for a corner that the camera model cannot project */
 
 static void apply(double out[3], const struct calibrate_pose *T, const double p[3])
 {
@@ -21,7 +21,7 @@ void calibrate_descent_multiply(double out[9], const double a[9], const double b
     memcpy(out, c, sizeof c);
 }
 
-/* Turns by the vector d[0...2], then shifts by d[3...5]. */
+/* Rotates by the vector d[0...2], then shifts by d[3...5]. */
 static void calibrate_descent_move(struct calibrate_pose *T, const double d[6])
 {
     double angle = sqrt(d[0] * d[0] + d[1] * d[1] + d[2] * d[2]);
@@ -90,7 +90,8 @@ double calibrate_descent_cost(const struct calibrate_descent *d)
     return sum;
 }
 
-/* Parameter g of a corner's: the camera's, then the second camera's place, then the pose's. */
+/* Returns parameter g of a corner: the camera's come first, then the second camera's place, then
+ * the pose. */
 static void nudge(struct calibrate_descent *d, const struct calibrate_corner *c, int g, double by)
 {
     double step[6] = {0};
@@ -103,7 +104,7 @@ static void nudge(struct calibrate_descent *d, const struct calibrate_corner *c,
     calibrate_descent_move(g < CALIBRATE_PARAMS + 6 ? &d->T_21 : &d->T[c->picture], step);
 }
 
-/* (C2) Differences on both sides. Out: J [21][2] */
+/* (C2) Takes differences on both sides. Out: J [21][2] */
 static void slopes(struct calibrate_descent *d, const struct calibrate_corner *c,
                    double J[CALIBRATE_PARAMS + 12][2])
 {
@@ -129,7 +130,7 @@ static void slopes(struct calibrate_descent *d, const struct calibrate_corner *c
     }
 }
 
-/* Where parameter g of a corner's stands among the globals; -1: it is the pose's. */
+/* Index of a corner's parameter g among the global ones; -1: it belongs to the pose. */
 static int global_of(const struct calibrate_corner *c, int g)
 {
     if (g < CALIBRATE_PARAMS)
@@ -227,7 +228,7 @@ static int step_poses(const struct calibrate_normal *m, struct calibrate_descent
     return 1;
 }
 
-/* One step of the damped equations. Returns 0: there is none. */
+/* Takes one step of the damped equations. Returns 0 if there is none. */
 static int calibrate_descent_step(const struct calibrate_normal *m, struct calibrate_descent *d,
                                   double damp)
 {

@@ -14,7 +14,7 @@
 #define CALIBRATE_GLOBALS_MAX (2 * CALIBRATE_PARAMS + 6)
 #define CALIBRATE_OWN 6 /* parameters of a pose */
 
-/* A descent: its parameters, and the corners that it is about. */
+/* A descent: its parameters and its corners. */
 struct calibrate_descent {
     const struct calibrate_corner *corners;
     size_t n;
@@ -24,7 +24,7 @@ struct calibrate_descent {
     struct calibrate_pose T_21, T[CALIBRATE_PICTURES_MAX];
 };
 
-/* Normal equations, the poses' blocks by themselves. */
+/* Normal equations; each pose has a block of its own. */
 struct calibrate_normal {
     double global[CALIBRATE_GLOBALS_MAX][CALIBRATE_GLOBALS_MAX], right[CALIBRATE_GLOBALS_MAX];
     struct own {
@@ -34,22 +34,24 @@ struct calibrate_normal {
 };
 
 void calibrate_descent_multiply(double out[9], const double a[9], const double b[9]);
-/* Solves a x = b, a [n][n] in rows of `stride`, symmetric and positive; a becomes its factor, b x.
- * Returns 0: a is not positive. */
+/* Solves a x = b for a symmetric positive a [n][n] in rows of `stride`. a becomes its factor, b
+ * becomes x. Returns 0 if a is not positive. */
 int calibrate_descent_cholesky(double *a, int stride, double *b, int n);
 
-/* How far a corner is from where the parameters have it, in pixels; the sum of squares of all. */
+/* The distance of a corner from its prediction in pixels, and the sum of squares over all
+ * corners. */
 void calibrate_descent_residual(const struct calibrate_descent *d, const struct calibrate_corner *c,
                                 double r[2]);
 double calibrate_descent_cost(const struct calibrate_descent *d);
 
-/* (C3) The globals' equations without the poses, damped; x: their right side. Returns 0: the poses
- * are not determined. */
+/* (C3) The damped equations of the global parameters after the poses were eliminated; x is their
+ * right side. Returns 0 if the poses are not determined. */
 int calibrate_descent_reduce(const struct calibrate_normal *m, const struct calibrate_descent *d,
                              double damp, double S[CALIBRATE_GLOBALS_MAX][CALIBRATE_GLOBALS_MAX],
                              double *x);
 
-/* (C2) Returns the cost; m: the equations at the end, `scratch` a descent to try steps with. */
+/* (C2) Returns the cost. m gets the equations at the end; `scratch` is a descent in which steps are
+ * tried. */
 double calibrate_descent_run(struct calibrate_descent *d, struct calibrate_normal *m,
                              struct calibrate_descent *scratch, int rounds);
 

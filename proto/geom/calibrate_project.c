@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-/* (L9) in double. */
+/* (L9) in double precision. */
 int calibrate_project(const double c[CALIBRATE_PARAMS], const double p[3], double *u, double *v)
 {
     double n = sqrt(p[0] * p[0] + p[1] * p[1] + p[2] * p[2]), d = p[2] + c[CALIBRATE_XI] * n;

@@ -22,16 +22,16 @@ enum calibrate_param {
 };
 
 struct calibrate_corner {
-    int picture, camera; /* 0 ... CALIBRATE_PICTURES_MAX - 1; 0 or 1 */
-    double x_m, y_m;     /* on the board */
-    double u, v;         /* in the picture */
+    int picture, camera; /* picture 0 ... CALIBRATE_PICTURES_MAX - 1; camera 0 or 1 */
+    double x_m, y_m;     /* place on the board, metres */
+    double u, v;         /* place in the picture, pixels */
 };
 
 struct calibrate_pose {
     double r[9], t[3];
 };
 
-/* The pixel of p, in camera axes. Returns 0: it has none. */
+/* Computes the pixel of p, which is in camera axes. Returns 0 if it has none. */
 int calibrate_project(const double param[CALIBRATE_PARAMS], const double p[3], double *u,
                       double *v);
 

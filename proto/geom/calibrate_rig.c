@@ -4,9 +4,9 @@
 #include <string.h>
 
 #define TURNS 4
-#define FAR_PX2 1e4 /* no corner counts for more */
+#define FAR_PX2 1e4 /* largest error of a corner that counts */
 
-/* out = a b: first b moves, then a. */
+/* out = a b: b is applied first, then a. */
 static void multiply(struct calibrate_pose *out, const struct calibrate_pose *a,
                      const struct calibrate_pose *b)
 {
@@ -30,7 +30,7 @@ static struct calibrate_pose inverse(const struct calibrate_pose *a)
     return out;
 }
 
-/* The board turned by quarters about its middle, onto itself. */
+/* Rotates the board onto itself by quarters about its centre. */
 static struct calibrate_pose quarters(int turns, double board_m)
 {
     static const double c[TURNS] = {1, 0, -1, 0}, s[TURNS] = {0, 1, 0, -1};
@@ -42,8 +42,8 @@ static struct calibrate_pose quarters(int turns, double board_m)
     return out;
 }
 
-/* (C5) How badly T_21 has the second camera's corners if each picture may turn the board; turn: by
- * how much it does. */
+/* (C5) Returns how badly T_21 predicts the second camera's corners if each picture may rotate the
+ * board; *turn is the best rotation. */
 static double misfit(int turn[CALIBRATE_PICTURES_MAX], const struct calibrate_descent *d,
                      const struct calibrate_descent *second, const struct calibrate_pose *T_21,
                      double board_m)
@@ -81,7 +81,8 @@ static double misfit(int turn[CALIBRATE_PICTURES_MAX], const struct calibrate_de
     return all;
 }
 
-/* Of all pictures by both cameras, and all turns of their boards, what fits the others best. */
+/* Chooses, of all pictures by both cameras and all rotations of their boards, the T_21 that fits
+ * the other pictures best. */
 static int calibrate_rig_choose(struct calibrate_descent *d, int turn[CALIBRATE_PICTURES_MAX],
                                 const struct calibrate_descent *second, double board_m,
                                 struct err *err)

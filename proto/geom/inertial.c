@@ -1,8 +1,6 @@
 #include "proto/geom/inertial.h"
 
-#include <math.h>
-
-#define QUARTER 0.70710678 /* cosine of half of it */
+#define QUARTER 0.70710678 /* cosine of half the largest rotation */
 
 void inertial_begin(struct inertial_turn *t, uint64_t from_ns, uint64_t to_ns)
 {
@@ -11,7 +9,7 @@ void inertial_begin(struct inertial_turn *t, uint64_t from_ns, uint64_t to_ns)
     t->span_ns = t->is_bad ? 0 : (int64_t)(to_ns - from_ns);
 }
 
-/* The camera turns on at this rate. */
+/* Continues the rotation at this rate. */
 static void turn_on(struct inertial_turn *t, const double rate[3], int64_t ns)
 {
     double s = 0.5e-9 * (double)ns, x = s * rate[0], y = s * rate[1], z = s * rate[2];
@@ -28,8 +26,8 @@ static void turn_on(struct inertial_turn *t, const double rate[3], int64_t ns)
     t->q[3] = a * z + b * y - c * x + d * w;
 }
 
-/* From the last sample to this one, as far as that is between the moments; the rate is that of the
- * middle, between both. */
+/* Integrates from the last sample to this one, within the two moments, at the mean rate of both
+ * samples. */
 static void inertial_follow(struct inertial_turn *t, int64_t at_ns, const double rate[3])
 {
     int64_t from = t->at_ns > 0 ? t->at_ns : 0, to = at_ns < t->span_ns ? at_ns : t->span_ns;

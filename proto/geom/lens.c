@@ -4,10 +4,10 @@
 
 #include <stdbool.h>
 
-#define RADIUS_STEP 0.015625f /* of the search for the limit */
+#define RADIUS_STEP 0.015625f /* steps of the search for the limit */
 #define ANGLE_STEP 0.0078125f
 #define DIRECTIONS 16
-#define BORDER 16 /* places on each side of the picture */
+#define BORDER 16 /* checked places on each side of the picture */
 
 const char *const lens_names[LENS_MODELS + 1] = {"pinhole", "radial-tangential", "fisheye",
                                                  "sphere",  "unified",           NULL};
@@ -23,7 +23,7 @@ struct intrinsics lens_sphere_intrinsics(int w, int h)
                                0.5f * (float)(h - 1)};
 }
 
-/* Does the picture grow with the ray at this radius, in every direction? */
+/* Tells whether the picture grows with the ray at this radius in every direction. */
 static bool grows(const struct lens *l, float radius)
 {
     for (int i = 0; i < DIRECTIONS; i++) {
@@ -39,8 +39,8 @@ static bool grows(const struct lens *l, float radius)
     return true;
 }
 
-/* (L8) The largest angle to the axis up to which a unified model's picture grows, as 1 less its
- * cosine. */
+/* (L8) Finds the largest angle to the axis up to which a unified model's picture grows, as 1 less
+ * its cosine. */
 static float find_mirror_limit(const struct lens *l)
 {
     const struct lens behind = lens_behind(l);
@@ -58,7 +58,7 @@ static float find_mirror_limit(const struct lens *l)
     return at;
 }
 
-/* (L8) How far from the axis the model can be turned round. */
+/* (L8) Finds how far from the axis the model is invertible. */
 static float find_limit(const struct lens *l)
 {
     float at = 0;
@@ -76,8 +76,8 @@ static float find_limit(const struct lens *l)
     return at;
 }
 
-/* The picture's border is within reach of the model, or of one that sees more than forward beyond
- * 90 degrees. */
+/* Tells whether the picture's border is within the invertible range, or beyond 90 degrees for a
+ * model that sees so far. */
 static bool covers(const struct lens *l, struct intrinsics K, int w, int h)
 {
     if ((l->model == LENS_FISHEYE && l->limit >= LENS_PI / 2) ||

@@ -24,22 +24,23 @@ extern "C" {
 enum lens_model { LENS_PINHOLE, LENS_RADIAL, LENS_FISHEYE, LENS_SPHERE, LENS_UNIFIED, LENS_MODELS };
 
 #define LENS_PARAMS_MAX 5
-#define LENS_MIRROR_MOST 4.0f      /* of a unified model's xi */
-#define LENS_PARAM_MOST 1000.0f    /* of a size: more is no lens */
-#define LENS_TANGENTIAL_MOST 0.25f /* the same of p1 and p2 */
-#define LENS_RADIUS_MOST 8.0f      /* radial-tangential: tan of 83 degrees */
+#define LENS_MIRROR_MOST 4.0f      /* limit of a unified model's xi */
+#define LENS_PARAM_MOST 1000.0f    /* largest distortion parameter; no real lens has more */
+#define LENS_TANGENTIAL_MOST 0.25f /* the same limit for p1 and p2 */
+#define LENS_RADIUS_MOST 8.0f      /* limit of the radial-tangential model: tan of 83 degrees */
 #define LENS_PI 3.14159265f
-#define LENS_SLOPE_LEAST 0.05f /* of the radius in the picture by that of the ray */
+/* least derivative of the radius in the picture by the radius of the ray */
+#define LENS_SLOPE_LEAST 0.05f
 #define LENS_TAPS_MAX 4
 #define LENS_STEPS 12 /* of Newton */
 
-/* All zero: pinhole. Made by lens_make() or lens_get(). */
+/* Distortion of a lens, made by lens_make() or lens_get(). All zero: pinhole. */
 struct lens {
     int model; /* enum lens_model */
     /* radial-tangential: k1 k2 p1 p2 k3; fisheye: k1 k2 k3 k4; unified: xi k1 k2 p1 p2 */
     float k[LENS_PARAMS_MAX];
-    /* rays beyond have no pixel: radial-tangential: tan of the angle to the axis; fisheye: the
-     * angle; unified: 1 less its cosine; else 0 */
+    /* limit beyond which rays have no pixel. Radial-tangential: tan of the angle to the axis;
+     * fisheye: the angle; unified: 1 less its cosine; else 0. */
     float limit;
 };
 
@@ -67,7 +68,7 @@ GPU_HD static inline float lens_atan2(float y, float x)
     return y < 0.0f ? -a : a;
 }
 
-/* Of an angle in -pi ... pi, by series for its half. Within 3e-7. */
+/* Sine and cosine of an angle in -pi ... pi, by series for its half. Within 3e-7. */
 GPU_HD static inline void lens_sincos(float angle, float *sine, float *cosine)
 {
     float a = 0.5f * angle, s = a * a, sin_a, cos_a;
@@ -88,7 +89,7 @@ GPU_HD static inline void lens_sincos(float angle, float *sine, float *cosine)
     *cosine = cos_a * cos_a - sin_a * sin_a;
 }
 
-/* (L3) The fisheye's radius by the angle to its axis, and how fast it grows. */
+/* (L3) The fisheye's radius as a function of the angle to its axis, and its derivative. */
 GPU_HD static inline float lens_radius(const struct lens *l, float angle)
 {
     float s = angle * angle;
@@ -102,7 +103,7 @@ GPU_HD static inline float lens_radius_slope(const struct lens *l, float angle)
            s * (3.0f * l->k[0] + s * (5.0f * l->k[1] + s * (7.0f * l->k[2] + s * 9.0f * l->k[3])));
 }
 
-/* (L2) Radial and tangential distortion of (x, y) at depth 1; J: its derivative, by rows. */
+/* (L2) Radial and tangential distortion of (x, y) at depth 1; J is the derivative by rows. */
 GPU_HD static inline void lens_radial(const struct lens *l, float x, float y, float *a, float *b,
                                       float J[4])
 {
@@ -168,7 +169,7 @@ GPU_HD static inline int lens_bend_fisheye(const struct lens *l, struct vec3 ray
     return inside;
 }
 
-/* (L9) Onto the unit sphere, and from the point xi behind its centre onto a plane. */
+/* (L9) Projects onto the unit sphere, and from the point xi behind its centre onto a plane. */
 GPU_HD static inline int lens_bend_unified(const struct lens *l, struct vec3 ray, float *a,
                                            float *b)
 {
@@ -219,7 +220,8 @@ GPU_HD static inline int lens_project(const struct lens *l, struct intrinsics K,
     return inside;
 }
 
-/* (L5) The point of (a, b) before it was bent, by Newton. Returns 0 if none within the limit is. */
+/* (L5) Removes distortion from (a, b) by Newton's method. Returns 0 if there is no such point
+ * within the limit. */
 GPU_HD static inline int lens_unbend_radial(const struct lens *l, float a, float b,
                                             struct vec3 *ray)
 {
@@ -244,7 +246,7 @@ GPU_HD static inline int lens_unbend_radial(const struct lens *l, float a, float
            (da - a) * (da - a) + (db - b) * (db - b) < 1e-10f * (1.0f + a * a + b * b);
 }
 
-/* (L5) The same of the fisheye; its radius grows up to the limit, so halving finds the angle. */
+/* (L5) The same for the fisheye. Its radius grows up to the limit, so bisection finds the angle. */
 GPU_HD static inline int lens_unbend_fisheye(const struct lens *l, float a, float b,
                                              struct vec3 *ray)
 {
@@ -266,7 +268,8 @@ GPU_HD static inline int lens_unbend_fisheye(const struct lens *l, float a, floa
     return 1;
 }
 
-/* (L9) The same of the unified model: without its distortion, then onto the sphere. */
+/* (L9) The same for the unified model: the distortion is removed, then the point goes onto the
+ * sphere. */
 GPU_HD static inline int lens_unbend_unified(const struct lens *l, float a, float b,
                                              struct vec3 *ray)
 {
@@ -314,18 +317,18 @@ GPU_HD static inline int lens_ray(const struct lens *l, struct intrinsics K, flo
 
 /* -------------------------------------------------------------------------------- pictures */
 
-/* How a picture becomes the network's. */
+/* How a picture becomes the network's picture. */
 struct lens_map {
     struct lens lens;
-    struct intrinsics from; /* of the picture, w x h */
+    struct intrinsics from; /* lens of the picture, w x h */
     int w, h;
-    struct intrinsics K; /* of the network's picture, which is a pinhole camera's */
-    int mapped;          /* 0: it is resized as it is, by (I1) */
-    int taps; /* places that a pixel of the network's is the mean of, in each direction */
+    struct intrinsics K; /* camera of the network's picture, a pinhole */
+    int mapped;          /* 0: the picture is only resized, by (I1) */
+    int taps; /* samples per pixel of the network's picture in each direction, which are averaged */
 };
 
-/* (L6) The network's camera: the picture's own without its distortion, each axis scaled by itself;
- * of a sphere the view forward, 90 degrees along the longer side. */
+/* (L6) The network's camera: the picture's own without its distortion, each axis scaled by itself.
+ * For a sphere it is the view forward, 90 degrees along the longer side. */
 GPU_HD static inline struct lens_map lens_map_make(const struct lens *l, struct intrinsics K, int w,
                                                    int h, int out_w, int out_h)
 {
@@ -345,7 +348,7 @@ GPU_HD static inline struct lens_map lens_map_make(const struct lens *l, struct 
         m.K.cx = 0.5f * (float)(out_w - 1);
         m.K.cy = 0.5f * (float)(out_h - 1);
     }
-    if (l->model == LENS_UNIFIED) { /* beside the axis its focal length is that of (L9) */
+    if (l->model == LENS_UNIFIED) { /* beside the axis the focal length is that of (L9) */
         m.K.fx /= 1.0f + l->k[0];
         m.K.fy /= 1.0f + l->k[0];
     }
@@ -374,7 +377,7 @@ GPU_HD static inline int lens_map_at(const struct lens_map *m, float x, float y,
     return inside;
 }
 
-/* Does the picture show pixel (x, y) of the network's? */
+/* Tells whether the picture shows pixel (x, y) of the network's picture. */
 GPU_HD static inline int lens_map_shows(const struct lens_map *m, int x, int y)
 {
     float u, v;
@@ -383,9 +386,9 @@ GPU_HD static inline int lens_map_shows(const struct lens_map *m, int x, int y)
 
 /* -------------------------------------------------------------------------------- declaring */
 
-/* The word for each model, as enum lens_model counts, and NULL. */
+/* Names of the models in the order of enum lens_model, and NULL. */
 extern const char *const lens_names[LENS_MODELS + 1];
-/* Numbers behind fx fy cx cy that a model has; of a sphere not even those. */
+/* Number of a model's parameters behind fx fy cx cy; a sphere has not even those. */
 int lens_n_params(enum lens_model model);
 
 /*
@@ -396,11 +399,11 @@ int lens_n_params(enum lens_model model);
  */
 MUST_CHECK int lens_make(struct lens *l, enum lens_model model, const float *k, struct intrinsics K,
                          int w, int h, struct err *err);
-/* Of the sphere whose picture is w x h: u = fx longitude + cx. */
+/* Intrinsics of the sphere whose picture is w x h: u = fx longitude + cx. */
 struct intrinsics lens_sphere_intrinsics(int w, int h);
-/* Is it one that the functions above may be given? */
+/* Tells whether the lens may be given to the functions above. */
 int lens_valid(const struct lens *l);
-/* Is it a lens behind which such intrinsics are those of a camera? */
+/* Tells whether such intrinsics are possible for a camera behind this lens. */
 int lens_camera_valid(struct intrinsics K, const struct lens *l);
 
 #define LENS_BYTES 28 /* u32 model, f32 k [5], f32 limit */

@@ -18,7 +18,7 @@
 #define OCTA_MIDDLE 32
 #define OCTA_REACH 28
 
-/* Where the square's point (u, v), both in -1...1, lies on the sphere. */
+/* The point of the sphere for the square's point (u, v), both in -1...1. */
 GPU_HD static inline struct vec3 octa_unfold(float u, float v)
 {
     struct vec3 n = vec3_make(u, v, 1.0f - fabsf(u) - fabsf(v));
@@ -41,8 +41,8 @@ GPU_HD static inline struct vec3 octa_decode(uint32_t code)
                        (float)(b - OCTA_MIDDLE) / (float)OCTA_REACH);
 }
 
-/* The best code of a direction of any length; 0 of one of length zero, or that is not finite. Of
- * the four codes around its place in the square it is the one with the smallest angle. */
+/* The best code of a direction of any length; 0 for length zero or values that are not finite. Of
+ * the four codes around its place in the square, the one with the smallest angle is taken. */
 GPU_HD static inline uint16_t octa_encode(struct vec3 n, int step)
 {
     float sum = fabsf(n.x) + fabsf(n.y) + fabsf(n.z), most = -INFINITY, u, v;

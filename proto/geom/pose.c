@@ -121,7 +121,8 @@ float pose_distance2(const struct rigid *a, const struct rigid *b)
 int pose_turn(const struct rigid *T_wc, struct vec3 up, int last)
 {
     const float *r = T_wc->r;
-    /* the share of "up" along each direction that a turn puts on top: top, left, bottom, right */
+    /* the share of "up" along each direction that a rotation puts on top: top, left, bottom,
+     * right */
     float x = r[0] * up.x + r[3] * up.y + r[6] * up.z, y = r[1] * up.x + r[4] * up.y + r[7] * up.z;
     const float along[4] = {-y, -x, y, x};
     float length = sqrtf(x * x + y * y);
@@ -142,7 +143,8 @@ struct rigid pose_level(struct vec3 a, struct vec3 b)
     struct rigid T = rigid_identity();
     float norm;
 
-    if (q[3] < 1e-4f) { /* half a turn, about an axis across: of z, or x, what lies across */
+    /* half a rotation about an axis across: of z, or x, whichever lies across */
+    if (q[3] < 1e-4f) {
         int by_z = fabsf(a.z) < 0.9f;
         float along = by_z ? a.z : a.x;
         q[0] = (by_z ? 0 : 1) - along * a.x;

@@ -12,10 +12,11 @@
 #include "proto/types.h"
 
 #define POSE_BYTES 28
-#define POSE_LEAN_MIN 0.3f /* of "up" within the picture: a camera 17 degrees off the vertical */
-#define POSE_LEAN_HELD 0.6428f    /* cosine of the lean, 50 degrees, up to which a turn stays */
-#define POSE_FAR_M 1e6f           /* beyond, a float's own step is over 6 cm */
-#define POSE_UNIT_TOLERANCE 1e-2f /* how far |q| may be from one; it is normalised */
+/* least share of "up" within the picture: a camera 17 degrees off the vertical */
+#define POSE_LEAN_MIN 0.3f
+#define POSE_LEAN_HELD 0.6428f /* cosine of 50 degrees, the lean up to which a rotation is kept */
+#define POSE_FAR_M 1e6f        /* farther away the step of a float is over 6 cm */
+#define POSE_UNIT_TOLERANCE 1e-2f /* largest distance of |q| from one; q is normalised */
 
 /*
  * pose_get - read and check a transform
@@ -25,17 +26,17 @@
  */
 MUST_CHECK int pose_get(struct bytes_reader *r, struct rigid *T, float max_m, struct err *err);
 
-/* The inverse of pose_get(); of q and -q, which are one rotation, the one with w >= 0 is
- * written. */
+/* The inverse of pose_get(). q and -q are one rotation; the one with w >= 0 is written. */
 void pose_put(struct bytes_writer *w, const struct rigid *T);
 
-/* The same seven numbers where no bytes are wanted. */
+/* Converts the same seven numbers without bytes. */
 void pose_numbers(float v[7], const struct rigid *T);
 MUST_CHECK int pose_from_numbers(struct rigid *T, const float v[7], float max_m, struct err *err);
 
-/* Is it finite, within POSE_FAR_M, its rows orthonormal within 1e-3, and right-handed? */
+/* Tells whether T is finite, within POSE_FAR_M, right-handed, and its rows orthonormal within
+ * 1e-3. */
 int pose_is_rigid(const struct rigid *T);
-/* How far two poses are apart: the angle between them, the square of their distance. */
+/* How far two poses are apart: the angle between them, and the square of their distance. */
 float pose_angle(const struct rigid *a, const struct rigid *b);
 float pose_distance2(const struct rigid *a, const struct rigid *b);
 
@@ -51,8 +52,8 @@ float pose_distance2(const struct rigid *a, const struct rigid *b);
  */
 int pose_turn(const struct rigid *T_wc, struct vec3 up, int last);
 
-/* The least rotation that takes a direction of the camera to one of the world, both of length 1:
- * where the camera stands is the origin. Maths: MATH.md (U2) */
+/* The least rotation that takes a direction of the camera to one of the world, both of length 1.
+ * The camera's place is the origin. Maths: MATH.md (U2) */
 struct rigid pose_level(struct vec3 up_camera, struct vec3 up_world);
 
 #endif

@@ -2,8 +2,8 @@
 
 #include "proto/geom/solve.h"
 
-/* Where the two largest eigenvalues are this near to each other (relative), the rotation is
- * open. */
+/* If the two largest eigenvalues are this near to each other (relative), the rotation is
+ * undetermined. */
 #define DEGENERATE 1e-9
 
 double sim3_angle_deg(const struct sim3 *a, const struct sim3 *b)

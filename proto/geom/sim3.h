@@ -37,18 +37,15 @@ GPU_HD static inline void sim3_apply(double out[3], const struct sim3 *m, const 
         out[i] = m->s * (m->r[3 * i] * x + m->r[3 * i + 1] * y + m->r[3 * i + 2] * z) + m->t[i];
 }
 
-/* The angle in degrees of the rotation that leads from a's to b's. */
+/* The angle in degrees between the rotations of a and b. */
 double sim3_angle_deg(const struct sim3 *a, const struct sim3 *b);
 
 /* The rotation of the unit quaternion q = (w, x, y, z). */
 void sim3_rotation(double r[9], const double q[4]);
 
-/*
- * What a fit needs to know of its pairs, added up one by one: with weights w_i, partners q_i and
- * means m,
- *     cross = sum w (p - m_p)(q - m_q)^T,  spread = sum w |p - m_p|^2
- * The means follow the pairs (West 1979), so that no pair is read twice. All zero at first.
- */
+/* Sums over the pairs of a fit. With weights w_i, partners q_i and means m, cross = sum w (p -
+ * m_p)(q - m_q)^T and spread = sum w |p - m_p|^2. The means are updated with each pair (West 1979),
+ * so that no pair is read twice. All zero at first. */
 struct sim3_moments {
     double weight, mean_p[3], mean_q[3], cross[9], spread;
 };

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LEAF 12 /* so few points are looked through one by one */
+#define LEAF 12 /* so few points are compared one by one */
 
 /* Nodes stand in heap order: the children of i are 2i+1 and 2i+2. The points of a node are a range
  * that is halved at each level, so no node stores where its range begins. Each node has the box
@@ -107,7 +107,7 @@ int tree_new(struct tree **tree, const float *points, size_t n, int dim, struct 
         return err_set(err, ERR_INPUT, "a search tree of %zu points in %d dimensions", n, dim);
     if (n > TREE_POINTS_MAX)
         return err_set(err, ERR_LIMIT, "%zu points, a search tree takes %u", n, TREE_POINTS_MAX);
-    for (size_t most = n; most > LEAF; most -= most / 2) /* the larger half goes on */
+    for (size_t most = n; most > LEAF; most -= most / 2) /* the larger half is next in the loop */
         nodes = 2 * nodes + 1;
     t = calloc(1, sizeof *t);
     b.item = malloc(n * sizeof *b.item);
@@ -156,7 +156,7 @@ void tree_free(struct tree **tree)
 struct search {
     const struct tree *tree;
     const double *q;
-    double best; /* only what is nearer is of interest */
+    double best; /* only nearer points matter */
     int k, n;
     uint32_t *id;
     double *d2;
@@ -176,7 +176,7 @@ static void offer(struct search *s, uint32_t id, double d2)
         s->best = s->d2[s->k - 1];
 }
 
-static void look_through(struct search *s, size_t lo, size_t hi)
+static void tree_scan(struct search *s, size_t lo, size_t hi)
 {
     const int dim = s->tree->dim;
     const float *p = s->tree->points + lo * (size_t)dim;
@@ -194,9 +194,9 @@ static void look_through(struct search *s, size_t lo, size_t hi)
     }
 }
 
-/* Returns the squared distance from q to the box of a node, or, where that is not below s->best,
- * any number that is not below it either. It is rounded as in look_through(), so it is never above
- * the distance of a point in the box. */
+/* Returns the squared distance from q to the box of a node, or any number that is not below s->best
+ * if the distance is not below it. It is rounded as in tree_scan(), so it is never above the
+ * distance of a point in the box. */
 static double to_box(const struct search *s, size_t node)
 {
     const int dim = s->tree->dim;
@@ -218,7 +218,7 @@ static void visit(struct search *s, size_t node, size_t lo, size_t hi)
     double left, right;
 
     if (hi - lo <= LEAF) {
-        look_through(s, lo, hi);
+        tree_scan(s, lo, hi);
         return;
     }
     left = to_box(s, 2 * node + 1);

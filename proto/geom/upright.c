@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-/* How much more an x axis says, which is level whether the camera looks ahead or down, than a top,
- * which is up only if it looks ahead. */
+/* Weight of an x axis against a top. The x axis is level whether the camera looks ahead or down;
+ * the top points up only if it looks ahead. */
 #define LEVEL_WEIGHT 4.0f
 
 static void upright_add(struct upright *u, const struct rigid *T_wc, int shown)

@@ -13,11 +13,12 @@
 
 #include "proto/types.h"
 
-/* Of one world; all 0: it has no picture. */
+/* Sums of one world; all 0: it has no picture. */
 struct upright {
-    float top[3];            /* sum, over pictures that stand, of the direction to their top */
-    float spread[6];         /* sum of t t^T - 4 x x^T of tops and x axes: xx xy xz yy yz zz */
-    uint32_t n_stand, n_lie; /* pictures that stand as they are shown to people, others */
+    float top[3];    /* sum of the directions to the top, over standing pictures */
+    float spread[6]; /* sum of t t^T - 4 x x^T of tops and x axes: xx xy xz yy yz zz */
+    /* number of pictures that stand as they are shown to people, and of others */
+    uint32_t n_stand, n_lie;
 };
 
 /*

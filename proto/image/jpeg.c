@@ -11,19 +11,19 @@
 #include <jerror.h>
 
 #define EIGHTHS 8     /* libjpeg-turbo's DCT scales by eighths; see jpeg_scaled_size() */
-#define PIXEL_NS 2    /* a pixel's share of upsampling and colour conversion, see jpeg_probe.c */
-#define CLOCK_CALLS 8 /* rows of blocks between two looks at the clock */
+#define PIXEL_NS 2    /* cost of upsampling and colour conversion per pixel, see jpeg_probe.c */
+#define CLOCK_CALLS 8 /* rows of blocks between two reads of the clock */
 
 struct jpeg_decoder {
     struct jpeg_error_mgr
-        errors; /* first: the library's pointer to it is a pointer to the decoder */
+        errors; /* first member: the library's pointer to it is a pointer to the decoder */
     struct jpeg_progress_mgr progress;
     struct jpeg_decompress_struct in;
     jmp_buf failed;
     char text[JMSG_LENGTH_MAX];
-    int code;            /* why `failed` was taken */
-    int64_t deadline_ns; /* of this thread's processor time */
-    unsigned rows;       /* of blocks, walked in all scans */
+    int code;            /* reason of the error that set `failed` */
+    int64_t deadline_ns; /* limit of this thread's processor time */
+    unsigned rows;       /* blocks walked in all scans */
     int max_scans;
     int has_in;
 };
@@ -44,7 +44,7 @@ static int64_t now_ns(void)
 {
     struct timespec t;
 
-    /* the time of this thread alone: a picture is not charged for other threads */
+    /* The thread's own processor time, so that a picture is not charged for other threads. */
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
@@ -58,7 +58,7 @@ static void fail(j_common_ptr info)
     longjmp(d->failed, 1);
 }
 
-/* A warning tells of damage that the library would hide, so the picture is refused. */
+/* A warning reports damage that the library would hide, so the picture is refused. */
 static void on_message(j_common_ptr info, int level)
 {
     if (level < 0)
@@ -103,7 +103,7 @@ int jpeg_decoder_new(struct jpeg_decoder **decoder, struct err *err)
     d->progress.progress_monitor = on_progress;
     d->in.err = &d->errors;
     if (setjmp(d->failed)) {
-        /* memory is short, or the library is not the one that the headers describe */
+        /* memory is short, or the library does not match the headers */
         int rc = err_set(err, ERR_MEMORY, "cannot make a JPEG decoder: %s", d->text);
         jpeg_decoder_free(&d);
         return rc;
@@ -153,7 +153,7 @@ static int decode_rows(struct jpeg_decoder *d, uint8_t *rgb, int w, int h, unsig
     in->scale_num = scale;
     in->scale_denom = EIGHTHS;
     in->out_color_space = JCS_RGB;
-    in->dct_method = JDCT_ISLOW; /* the same bits on every machine */
+    in->dct_method = JDCT_ISLOW; /* gives the same bits on every machine */
     in->do_block_smoothing = FALSE;
     jpeg_start_decompress(in);
     if (in->output_width != (JDIMENSION)w || in->output_height != (JDIMENSION)h) {

@@ -22,30 +22,31 @@
 #include "proto/err.h"
 #include "proto/types.h"
 
-/* of one picture; 11 million pixels at half resolution of colour, 5 million at full */
+/* pixels of one picture: 11 million at half resolution of colour, 5 million at full */
 #define JPEG_COEFFICIENT_BYTES_MAX (32u << 20)
 
 #define JPEG_PATIENCE 50
 
 struct jpeg_limits {
     int max_width, max_height; /* pixels */
-    int max_scans;             /* of a progressive file */
+    int max_scans;             /* scans of a progressive file */
     uint32_t max_bytes;        /* of the file */
-    /* a picture that would take longer to decode is refused (only jpeg_decode() looks at it) */
+    /* estimated milliseconds of decoding beyond which a picture is refused (checked by
+     * jpeg_decode() alone) */
     int deadline_ms;
 };
 
 struct jpeg_info {
     int width, height, components;
     int progressive; /* SOF2 */
-    int turn;        /* quarters, clockwise, that put it upright, as its Exif says; 0 without */
-    int scans;       /* SOS markers seen */
-    /* baseline (SOF0) in one scan, YCbCr as JFIF has it, its colour at full size, at half the width
-     * or at half of both: what cameras make and every decoder reads alike */
+    int turn;  /* clockwise quarters that put the picture upright, as its Exif says; 0 without */
+    int scans; /* SOS markers seen */
+    /* A form that every decoder reads alike: baseline (SOF0) in one scan, YCbCr as JFIF has it,
+     * colour at full size, half the width or half of both sides. */
     int plain;
-    /* kept between scans: 0 for a picture of one */
+    /* bytes kept between scans: 0 for a picture of one scan */
     uint64_t coefficient_bytes;
-    uint64_t cost_ns; /* estimate of decoding, but for the pixels that come out */
+    uint64_t cost_ns; /* estimated cost of decoding without that of the output pixels */
 };
 
 /*
@@ -55,7 +56,7 @@ struct jpeg_info {
 MUST_CHECK int jpeg_probe(struct jpeg_info *info, const uint8_t *data, size_t len,
                           const struct jpeg_limits *limits, struct err *err);
 
-/* What an APP1 segment says of jpeg_info.turn; 0 where it is no Exif, is damaged or mirrors. */
+/* Reads jpeg_info.turn from an APP1 segment; 0 if it is no Exif, is damaged or mirrors. */
 int jpeg_exif_turn(const uint8_t *segment, size_t len);
 
 /*
@@ -66,7 +67,7 @@ int jpeg_exif_turn(const uint8_t *segment, size_t len);
  */
 void jpeg_scaled_size(const struct jpeg_info *info, int min_w, int min_h, int *w, int *h);
 
-struct jpeg_decoder; /* one per thread */
+struct jpeg_decoder; /* One decoder serves one thread. */
 MUST_CHECK int jpeg_decoder_new(struct jpeg_decoder **d, struct err *err);
 void jpeg_decoder_free(struct jpeg_decoder **d);
 

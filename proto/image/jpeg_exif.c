@@ -28,7 +28,7 @@ static size_t u32(const struct tiff *t, size_t at)
                          : (size_t)u16(t, at + 2) << 16 | u16(t, at);
 }
 
-/* The values with a mirror in them (2, 4, 5, 7) are no camera's. */
+/* Values with a mirror (2, 4, 5, 7) do not come from cameras. */
 static int turn_of(unsigned orientation)
 {
     return orientation == 6 ? 1 : orientation == 3 ? 2 : orientation == 8 ? 3 : 0;

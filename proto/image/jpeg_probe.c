@@ -19,7 +19,7 @@
 #define DRI 0xdd
 #define APP0 0xe0
 #define APP1 0xe1  /* Exif */
-#define APP14 0xee /* Adobe's: other colours may follow */
+#define APP14 0xee /* Adobe's segment: other colours may follow */
 #define APP15 0xef
 #define COM 0xfe
 
@@ -30,11 +30,11 @@
  * What decoding costs, in tenths of a nanosecond; measured on a 2-core virtual machine with every
  * kind of picture that tests/support/bad_jpeg.h makes, and rounded up by about a third.
  */
-#define COST_BYTE 250       /* of entropy-coded data, if every bit is a code or a value */
-#define COST_BLOCK 250      /* of a sequential scan */
-#define COST_FIRST_BLOCK 60 /* of a progressive scan that sends a band's upper bits */
-#define COST_REFINED 10     /* coefficient that a refining scan looks at, coded or not */
-#define COST_KEPT 500       /* block whose coefficients are kept: cleared, read again */
+#define COST_BYTE 250       /* byte of entropy-coded data, if every bit is a code or a value */
+#define COST_BLOCK 250      /* block of a sequential scan */
+#define COST_FIRST_BLOCK 60 /* block of a progressive scan that sends a band's upper bits */
+#define COST_REFINED 10     /* coefficient that a refining scan reads, coded or not */
+#define COST_KEPT 500       /* block whose coefficients are kept: cleared, then read again */
 #define COST_IDCT 250       /* block that becomes pixels */
 #define COST_SEGMENT 1000
 
@@ -88,8 +88,8 @@ static void count_blocks(struct walk *w, const uint8_t *c)
     w->cost += w->all_blocks * COST_IDCT;
 }
 
-/* Tells whether there are three components of which the first has 1x1, 2x1 or 2x2 samples where the
- * others have one, and which are not marked as red, green and blue. */
+/* Tells whether there are three components, not marked as red, green and blue, of which the first
+ * has 1x1, 2x1 or 2x2 samples and the others have one. */
 static int is_usual(const uint8_t *c, int n)
 {
     return n == 3 && c[0] != 'R' && (c[1] == 0x11 || c[1] == 0x21 || c[1] == 0x22) &&
@@ -131,8 +131,7 @@ static int check_frame(struct walk *w, unsigned marker, const uint8_t *p, size_t
     return 0;
 }
 
-/* Returns how many blocks a scan walks; a component that the frame does not have counts as all
- * blocks. */
+/* Returns how many blocks a scan walks; a component that the frame lacks counts as all blocks. */
 static uint64_t scan_blocks(const struct walk *w, const uint8_t *p)
 {
     uint64_t blocks = 0;
@@ -161,8 +160,8 @@ static void add_scan(struct walk *w, const uint8_t *p)
         w->cost += blocks * (COST_FIRST_BLOCK + span * COST_REFINED);
 }
 
-/* A picture whose first scan does not hold all of it is kept in memory until the last scan: checks
- * the limit for that. */
+/* Checks the limit for a picture whose first scan does not hold all of it: it is kept in memory
+ * until the last scan. */
 static int check_kept(struct walk *w, int components, struct err *err)
 {
     struct jpeg_info *info = w->info;

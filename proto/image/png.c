@@ -5,17 +5,16 @@
 #include <fcntl.h>
 #include <png.h>
 #include <setjmp.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define CHUNK_MEMORY (8u << 20) /* of one ancillary chunk */
+#define CHUNK_MEMORY (8u << 20) /* bytes of one ancillary chunk */
 #define CHUNKS_MAX 64
 #define WRITE_LEVEL 6
 
-/* Everything that must be given back after a longjmp out of libpng. */
+/* Everything that must be freed after a longjmp out of libpng. */
 struct job {
     FILE *f;
     png_structp png;
@@ -53,7 +52,8 @@ static int start_reading(struct job *j, int max_side, int *w, int *h)
     int type, bits;
 
     png_init_io(j->png, j->f);
-    png_set_user_limits(j->png, PNG_UINT_31_MAX, PNG_UINT_31_MAX); /* ours follow, with a reason */
+    /* our own message follows, with a reason */
+    png_set_user_limits(j->png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
     png_set_chunk_malloc_max(j->png, CHUNK_MEMORY);
     png_set_chunk_cache_max(j->png, CHUNKS_MAX);
     png_read_info(j->png, j->info);
@@ -68,7 +68,8 @@ static int start_reading(struct job *j, int max_side, int *w, int *h)
     if (bits == 8)
         png_set_expand_16(j->png);
     else
-        png_set_swap(j->png); /* to little-endian, what every machine this runs on has */
+        /* converts to little-endian, the order of every machine that we run on */
+        png_set_swap(j->png);
     png_set_interlace_handling(j->png);
     png_read_update_info(j->png, j->info);
     return 0;
@@ -98,7 +99,7 @@ static int read_pixels(struct job *j, int max_side, int *w, int *h)
     return 0;
 }
 
-/* libpng widened each eight-bit gray value v to 257 v; this restores v. */
+/* libpng widened each eight-bit grey value v to 257 v; this restores v. */
 static void narrow(uint16_t *gray, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -134,9 +135,9 @@ int png_read_gray16(const char *path, uint16_t **gray, int *w, int *h, int max_s
     return rc;
 }
 
-/* ------------------------------------------------------------------------- read from memory */
+/* ------------------------------------------------------------------------- reading from memory */
 
-/* Bytes that are left of a file in memory. */
+/* The rest of a file in memory. */
 struct left {
     const uint8_t *at;
     size_t len;

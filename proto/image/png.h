@@ -57,8 +57,8 @@ MUST_CHECK int png_read_gray16(const char *path, uint16_t **gray, int *w, int *h
 MUST_CHECK int png_decode_gray(void *gray, const uint8_t *png, size_t len, int bits, int w, int h,
                                struct err *err);
 
-/* Sides of a PNG in memory by its header, which is all that is looked at.
- * Returns: 0; ERR_INPUT: it is none, or a side is 0 or above 2^31 - 1 */
+/* Reads the sides of a PNG in memory from its header alone. Returns: 0; ERR_INPUT: it is no PNG, or
+ * a side is 0 or above 2^31 - 1 */
 MUST_CHECK int png_probe(const uint8_t *png, size_t len, int *w, int *h, struct err *err);
 
 #endif

@@ -3,8 +3,6 @@
 #include "proto/geom/pose.h"
 #include "proto/wire/frame.h"
 
-#include <math.h>
-
 static void get_rig(const struct json_at *at, struct rigid *T)
 {
     uint8_t bytes[POSE_BYTES];
@@ -21,7 +19,7 @@ static void get_rig(const struct json_at *at, struct rigid *T)
                   (double)CAMERAS_RIG_MAX_M);
 }
 
-/* fx fy cx cy, and the model's own numbers behind them; of a sphere none. */
+/* Parameters are fx fy cx cy, then the model's own numbers; a sphere has none. */
 static void get_params(const struct json_at *at, enum lens_model model, struct cameras_entry *e)
 {
     const double limit = 64.0 * FRAME_SIDE_MAX;

@@ -13,15 +13,14 @@
 
 #include "proto/geom/lens.h"
 #include "proto/json.h"
-#include "proto/types.h"
 
 #define CAMERAS_MAX 16
-#define CAMERAS_RIG_MAX_M 10.0f /* from the rig's origin to a camera */
+#define CAMERAS_RIG_MAX_M 10.0f /* pose from the camera to the rig's origin */
 
 struct cameras_entry {
     unsigned id; /* 1 ... 65535 */
     int width, height;
-    struct intrinsics K; /* of width x height; of a sphere lens_sphere_intrinsics() */
+    struct intrinsics K; /* intrinsics at width x height; of a sphere lens_sphere_intrinsics() */
     struct rigid T_rc;
     struct lens lens;
 };
@@ -37,7 +36,7 @@ void cameras_write(struct json_writer *w, const struct cameras_entry *e);
 
 /* Declares a camera, in place of the one of its id. Returns 0; ERR_LIMIT: there are CAMERAS_MAX. */
 MUST_CHECK int cameras_put(struct cameras *c, const struct cameras_entry *e, struct err *err);
-/* NULL: none is declared by this id. */
+/* Returns NULL if no camera is declared by this id. */
 const struct cameras_entry *cameras_find(const struct cameras *c, unsigned id);
 
 #endif

@@ -7,18 +7,17 @@
 #include <zlib.h>
 #include <zstd.h>
 
-/*
- * What is sent is deflated by deflate.c, for all that browsers inflate by themselves is deflate.
- * Measured (tests/bench/bench_proto_delta.c, with zlib 1.2.13 and zstd 1.5.4):
- * zlib's Z_RLE, a block for each group of planes, makes whole clouds 2 to 4 % larger at six times
- * the time; zstd on level 1 takes one to four times as long as ours, and every client would have to
- * know two codecs. It is kept for checkpoints.
- */
-#define RAW_DEFLATE_BITS (-15) /* no zlib header or check sum: what browsers call deflate-raw */
+/* Messages are deflated by deflate.c, because browsers inflate nothing else by themselves. Measured
+ * (tests/bench/bench_proto_delta.c, zlib 1.2.13 and zstd 1.5.4): zlib's Z_RLE, a block for each
+ * group of planes, makes whole clouds 2 to 4 % larger at six times the time; zstd on level 1 takes
+ * one to four times as long as ours and would be a second codec for every client. Checkpoints use
+ * zstd. */
+#define RAW_DEFLATE_BITS (-15) /* no zlib header or check sum: browsers call it deflate-raw */
 #define ZSTD_LEVEL 1
-#define ZSTD_MATCH 7      /* shorter matches of noise cost more than they save */
-#define ZSTD_PART_MIN 512 /* bytes; below it the header of a block of its own weighs more */
-#define PART_SLACK 64     /* what ending a block early may cost, headers and tables included */
+#define ZSTD_MATCH 7 /* shorter matches of noise cost more than they save */
+/* bytes of a part; below it the header of a block of its own weighs more */
+#define ZSTD_PART_MIN 512
+#define PART_SLACK 64 /* bytes that ending a block early may cost, headers and tables included */
 
 struct codec {
     ZSTD_CCtx *zstd_out;

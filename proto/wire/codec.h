@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* On the wire are those below CODEC_WIRE_KINDS; checkpoints have zstd. */
+/* Kinds below CODEC_WIRE_KINDS travel on the wire; zstd is for checkpoints. */
 enum codec_kind {
     CODEC_RAW = 0,
     CODEC_DEFLATE = 1,
@@ -23,11 +23,12 @@ enum codec_kind {
     CODEC_KINDS
 };
 
-const char *codec_name(enum codec_kind codec); /* "raw" "deflate-raw" "zstd" */
-/* A codec of the wire. */
+/* The name of a codec: "raw", "deflate-raw", "zstd". */
+const char *codec_name(enum codec_kind codec);
+/* Reads the name of a codec of the wire. */
 MUST_CHECK int codec_parse(const char *name, enum codec_kind *codec, struct err *err);
 
-struct codec; /* contexts of one encoder or decoder, made when first needed */
+struct codec; /* Contexts of one encoder or decoder, made when first needed. */
 MUST_CHECK int codec_new(struct codec **c, struct err *err);
 void codec_free(struct codec **c);
 

@@ -1,6 +1,4 @@
-#include "proto/wire/control_internal.h"
-
-#include "proto/json.h"
+#include "proto/wire/control.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +10,8 @@ static const char *const op_names[] = {"start", "end",    "ping",   "ready",   "
                                        "sync",  "ended",  "closed", "pong",    "error",
                                        "bye",   "camera", "poses",  "objects", NULL};
 static const char *const role_names[] = {"ingest", "view", NULL};
-static const char *const pose_names[] = {"opengl", "cv", NULL}; /* enum frame_pose_convention */
+/* words of enum frame_pose_convention */
+static const char *const pose_names[] = {"opengl", "cv", NULL};
 static const char *const action_names[] = {"resume", "reconnect", "disconnect", NULL};
 static const char *const feature_names[CONTROL_FEATURES] = {
     "parts", "depth_out", "pace", "depth_in", "sources", "poses", "worlds", "lenses", "order"};
@@ -52,7 +51,7 @@ static void get_codecs(const struct json_at *at, uint32_t *mask)
         json_note(at, "codecs", "names none of \"raw\", \"deflate-raw\"");
 }
 
-/* Reads a list of words; those that this build does not know are passed over. */
+/* Reads a list of words. Unknown words are skipped. */
 static void get_features(const struct json_at *at, uint32_t *mask)
 {
     const struct json *list = json_member(at->map, "features");
@@ -73,7 +72,7 @@ static void get_features(const struct json_at *at, uint32_t *mask)
     }
 }
 
-/* true, or how many frames from one to the next. */
+/* Reads `true`, or the distance from one frame to the next. */
 static void get_depth(const struct json_at *at, uint32_t *every)
 {
     struct json_at how;
@@ -114,7 +113,7 @@ bool control_reaches(const struct control_reach *r, uint64_t revision,
            (revision == r->revision && (!r->part || key_compare_names(name, &r->block) <= 0));
 }
 
-/* The name of a block: submap, x, y, z. */
+/* Reads the name of a block: submap, x, y, z. */
 static void get_block(const struct json_at *at, struct control_reach *reach)
 {
     const struct json *list = json_member(at->map, "block");
@@ -163,15 +162,6 @@ static void parse_start(const struct json_at *at, struct control_start *start)
     }
 }
 
-void control_pace_read(const struct json_at *at, float *rate, uint8_t *jpeg)
-{
-    int quality = 0;
-
-    json_get_f32(at, "rate", rate, 0, 1e6);
-    json_get_int(at, "jpeg", &quality, 0, 100);
-    *jpeg = (uint8_t)quality;
-}
-
 static void get_limits(const struct json_at *at, struct control_ready *ready)
 {
     struct json_at limits;
@@ -215,13 +205,6 @@ static void parse_ready(const struct json_at *at, struct control_ready *ready)
     }
     control_pace_read(at, &ready->rate, &ready->jpeg);
     get_features(at, &ready->features);
-}
-
-bool control_is_one_of(const char *word, const char *const *names)
-{
-    while (*names && strcmp(*names, word) != 0)
-        names++;
-    return *names != NULL;
 }
 
 static void parse_sync(const struct json_at *at, struct control_sync *sync)
@@ -280,7 +263,8 @@ static void parse_bye(const struct json_at *at, struct control_bye *bye)
     bye->action = (enum control_action)action;
 }
 
-/* Is it a well-formed message of another version, with an op that this build does not know? */
+/* Tells whether this is a well-formed message of another version, with an op that this build does
+ * not know. */
 static bool is_new_op(const struct json_at *at)
 {
     const struct json *op = json_member(at->map, "op");
@@ -377,7 +361,7 @@ static void write_start(struct json_writer *w, const struct control_start *start
 {
     json_put_text(w, "role", role_names[start->role]);
     json_open_list(w, "codecs");
-    for (int c = CODEC_WIRE_KINDS - 1; c >= 0; c--) /* the best first */
+    for (int c = CODEC_WIRE_KINDS - 1; c >= 0; c--) /* the best codec first */
         if (start->codecs & (1u << c))
             json_put_text(w, NULL, codec_name((enum codec_kind)c));
     json_close(w);
@@ -407,14 +391,6 @@ static void write_start(struct json_writer *w, const struct control_start *start
         }
         json_close(w);
     }
-}
-
-void control_pace_write(struct json_writer *w, float rate, uint8_t jpeg)
-{
-    if (rate > 0)
-        json_put_f32(w, "rate", roundf(rate * 100) / 100);
-    if (jpeg)
-        json_put_u64(w, "jpeg", jpeg);
 }
 
 static void write_ready(struct json_writer *w, const struct control_ready *ready)

@@ -6,37 +6,39 @@
 
 #define END 256
 #define RUN_FIRST 257
-#define RUN_LAST 285 /* of RUN_MAX bytes, without further bits */
+#define RUN_LAST 285 /* symbol for a run of RUN_MAX bytes, without further bits */
 #define RUN_MIN 3
 #define RUN_MAX 258
-#define WORD 8 /* bytes that are looked at together; shorter runs are not looked for */
-/* Four codes and what is left of the byte before fit 64 bits. 15 would save nothing that counts. */
+#define WORD 8 /* bytes that are compared at once; shorter runs are ignored */
+/* Four codes and the rest of the byte before fit 64 bits. A limit of 15 would save nothing that
+ * counts. */
 #define LITERAL_LENGTH_MAX 14
 
-/* The head of a block with codes of its own: lengths are written as symbols of a third code. */
+/* The head of a block with codes of its own: code lengths are written as symbols of a third
+ * code. */
 #define LENGTHS 19
 #define LENGTHS_LENGTH_MAX 7
-#define REPEAT 16     /* the length before, 3 to 6 times */
+#define REPEAT 16     /* the length before, repeated 3 to 6 times */
 #define ZEROS 17      /* 3 to 10 */
 #define MANY_ZEROS 18 /* 11 to 138 */
-#define DISTANCES 2   /* one is used; a code of two is complete for every decoder */
+/* if one symbol is used, a second one makes the code complete for every decoder */
+#define DISTANCES 2
 #define STORED_MAX 65535
 
-/*
- * What a code of its own costs, for weighing: a block's head, and each symbol that it tells of. The
- * head itself has some 70 bits; the others are the price of the time that it takes to make a code.
- * Of 70, 200, 400 and 800 (tests/bench/bench_proto_delta.c, the drawn room, desk, room): whole
- * clouds 0 to 0.7 % larger at the last, clients that keep up 3 to 5 %, and encoding what moves in
- * blocks of a hundred points takes half of the time.
- */
+/* Price of a code of its own when alternatives are weighed: a block's head, and each symbol in it.
+ * The head has some 70 bits; the rest is the price of the time that a code takes. Of 70, 200, 400
+ * and 800 (tests/bench/bench_proto_delta.c, the drawn room, desk, room) the last makes whole clouds
+ * 0 to 0.7 % larger, the messages of clients that keep up 3 to 5 %, and encodes moving blocks of a
+ * hundred points in half of the time. */
 #define HEAD_BITS 800.0f
 #define SYMBOL_BITS 3.0f
-/* Bytes of which less than this share would be saved are stored: a copy is faster both ways. */
+/* Bytes are stored if compression would save less than this share, because a copy is faster both
+ * ways. */
 #define STORE_SHARE 64
 
 struct bits {
     uint64_t hold;
-    unsigned n; /* below 8 between two calls */
+    unsigned n; /* bits in `hold`: below 8 between two calls */
     uint8_t *out;
 };
 
@@ -45,7 +47,8 @@ enum { STORED, FIXED, OWN_CODES };
 
 size_t deflate_bound(size_t n, size_t n_parts)
 {
-    /* stored blocks, of which each part may begin one, and the word that is written at once */
+    /* room for stored blocks, of which each part may begin one, and for the word that is written at
+     * once */
     return n + 5 * (n / STORED_MAX + n_parts + 1) + 2 * WORD;
 }
 
@@ -89,8 +92,8 @@ static uint64_t word_at(const uint8_t *p)
     return word;
 }
 
-/* How many bytes from p[i] on are equal to the one before them; 0 if not a word of them. */
-static size_t run_at(const uint8_t *p, size_t i, size_t n)
+/* Returns how many bytes from p[i] on equal the byte before them; 0 if less than a word of them. */
+static size_t run_length(const uint8_t *p, size_t i, size_t n)
 {
     size_t from = i;
 
@@ -103,7 +106,8 @@ static size_t run_at(const uint8_t *p, size_t i, size_t n)
     return i - from;
 }
 
-/* How many of a run's bytes go into the next symbol: what is left is no run too short for one. */
+/* Returns how many of a run's bytes go into the next symbol. The rest never becomes a run too short
+ * for a symbol. */
 static unsigned next_piece(size_t left)
 {
     if (left > RUN_MAX)
@@ -123,7 +127,7 @@ static int run_symbol(unsigned length, uint32_t *value, unsigned *n_bits)
     return l < 8 ? RUN_FIRST + (int)l : RUN_FIRST + (int)(4 * *n_bits + (l >> *n_bits));
 }
 
-/* Bytes from i on that are literals whatever they are, before a run is looked for again. */
+/* Bytes from i on that are certainly literals, before a run is searched again. */
 static size_t literals_to(size_t i, size_t n)
 {
     size_t to = i ? i + WORD : 1;
@@ -140,11 +144,11 @@ static void count_run(struct deflate *d, size_t run)
     for (; run; run -= next_piece(run)) {
         d->part[run_symbol(next_piece(run), &value, &n_bits)]++;
         d->part_n++;
-        d->part_more += n_bits + 1; /* and the distance */
+        d->part_more += n_bits + 1; /* bits of the distance */
     }
 }
 
-/* Counts the symbols of a part. Returns all bits that its literals have. */
+/* Counts the symbols of a part. Returns the bits that follow its symbols. */
 static unsigned deflate_count(struct deflate *d, const uint8_t *p, size_t n)
 {
     uint64_t bits = 0;
@@ -152,7 +156,7 @@ static unsigned deflate_count(struct deflate *d, const uint8_t *p, size_t n)
     d->part_n = (uint32_t)n;
     d->part_more = 0;
     for (size_t i = 0; i < n;) {
-        size_t run = run_at(p, i, n), to = run ? i : literals_to(i, n);
+        size_t run = run_length(p, i, n), to = run ? i : literals_to(i, n);
 
         if (run) {
             d->part_n -= (uint32_t)run;
@@ -192,7 +196,7 @@ static void put_part(struct bits *out, const struct huffman_code *code, const ui
     struct bits b = *out;
 
     for (size_t i = 0; i < n;) {
-        size_t run = run_at(p, i, n), to = run ? i : literals_to(i, n);
+        size_t run = run_length(p, i, n), to = run ? i : literals_to(i, n);
 
         for (; to - i >= 4; i += 4) {
             for (size_t k = 0; k < 4; k++)
@@ -211,7 +215,7 @@ static void put_part(struct bits *out, const struct huffman_code *code, const ui
 
 /* ------------------------------------------------------------------------- blocks */
 
-/* The lengths of a block's codes, in the symbols of the third one. */
+/* Writes the lengths of a block's codes in symbols of the third code. */
 struct head {
     int n_literals, n;
     uint8_t symbol[DEFLATE_LITERALS + DISTANCES], value[DEFLATE_LITERALS + DISTANCES];
@@ -234,7 +238,7 @@ static void deflate_tell(struct head *h, int symbol, int value)
     h->count[symbol]++;
 }
 
-/* `times` equal lengths in a row. */
+/* Writes `times` equal lengths in a row. */
 static void tell_lengths(struct head *h, int length, int times)
 {
     int some;
@@ -332,7 +336,7 @@ static void put_stored(struct bits *b, const uint8_t *p, size_t n, bool last)
     } while (n);
 }
 
-/* The block that was counted, of the parts [0, n_parts) at src. */
+/* Writes the counted block of the parts [0, n_parts) at src. */
 static void put_block(struct deflate *d, struct bits *b, const uint8_t *src, const size_t *part_len,
                       size_t n_parts, bool last)
 {
@@ -393,8 +397,9 @@ static void take_part(struct deflate *d, const uint8_t *p, size_t n)
         list_used(d, RUN_FIRST, DEFLATE_LITERALS);
 }
 
-/* Is it cheaper that the part shares the block's code? What the codes would cost is told by their
- * entropies; of a part with a code of its own each symbol is told once more. */
+/* Tells whether sharing the block's code is cheaper for the part than a code of its own. The size
+ * under each code is estimated by entropy; with a code of its own, each symbol of the part costs
+ * once more in the head. */
 static bool shares(const struct deflate *d)
 {
     float apart = HEAD_BITS, together;
@@ -411,7 +416,7 @@ static bool shares(const struct deflate *d)
     return together <= apart;
 }
 
-/* The part's symbols become the block's. */
+/* Adds the part's symbols to the block's. */
 static void deflate_join(struct deflate *d)
 {
     for (int k = 0; k < d->n_used; k++) {

@@ -14,14 +14,14 @@
 
 #include <stddef.h>
 
-#define DEFLATE_LITERALS 286 /* bytes, the end of a block, lengths of runs */
+#define DEFLATE_LITERALS 286 /* symbols: bytes, the end of a block, lengths of runs */
 
-/* Room to work in; its contents mean nothing between calls. */
+/* Scratch memory; its contents mean nothing between calls. */
 struct deflate {
-    uint32_t block[DEFLATE_LITERALS], part[DEFLATE_LITERALS]; /* how often each symbol comes */
+    uint32_t block[DEFLATE_LITERALS], part[DEFLATE_LITERALS]; /* frequency of each symbol */
     uint32_t block_n, part_n;                                 /* their sums */
-    size_t block_more, part_more;                             /* bits that follow symbols */
-    uint16_t used[DEFLATE_LITERALS];                          /* [n_used] the part's symbols */
+    size_t block_more, part_more;                             /* bits that follow a symbol */
+    uint16_t used[DEFLATE_LITERALS];                          /* [n_used] symbols of the part */
     int n_used;
     struct huffman_code code[DEFLATE_LITERALS];
 };

@@ -1,27 +1,25 @@
 #include "proto/wire/delta.h"
 
 #include "proto/array.h"
-#include "proto/bytes.h"
-#include "proto/wire/codec.h"
 #include "proto/wire/planes.h"
 #include "proto/geom/pose.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define PLANES_AT 56       /* put, patch: where the planes begin */
-#define TRANSFORM_BYTES 48 /* submap and object transforms */
+#define PLANES_AT 56       /* offset of the planes in put and patch */
+#define TRANSFORM_BYTES 48 /* size of submap and object transforms */
 #define TRANSFORM_MAX_M 1.0e6f
 #define UNPLACED 1u /* flag of a submap transform */
 
-/* Each plane is a part for the codec: of the removed indices, of the added keys. */
+/* Each plane is a part for the codec: the planes of removed indices, then those of added keys. */
 #define PARTS_REMOVED PLANES_REMOVED_BYTES
 #define PARTS (PARTS_REMOVED + PLANES_ADDED_BYTES)
 
 struct delta_scratch {
     struct codec *codec;
-    uint8_t *plain, *msg; /* planes; the message that delta_encode() answers */
-    uint32_t *removed;    /* what delta_decode() answers */
+    uint8_t *plain, *msg; /* planes, and the message of delta_encode() */
+    uint32_t *removed;    /* arrays of delta_decode() */
     uint64_t *added;
     size_t plain_cap, msg_cap, removed_cap, added_cap; /* bytes */
 };

@@ -47,18 +47,18 @@ struct delta {
     enum codec_kind codec;
     uint32_t epoch;
     uint64_t revision, base_revision;
-    struct cloud_name name; /* put, patch, delete */
-    uint32_t n_points;      /* after it is applied */
+    struct cloud_name name; /* name of the block in put, patch, delete */
+    uint32_t n_points;      /* points of the block after the message */
     uint32_t n_removed, n_added;
-    const uint32_t *removed; /* encoder: in; decoder: inside the scratch */
+    const uint32_t *removed; /* planes. Encoder: given; decoder: inside the scratch */
     const uint64_t *added;
     uint32_t id;    /* transforms */
     float pose[7];  /* transforms: q x y z w, t x y z, as they travel */
     struct rigid T; /* decoder: the same */
-    bool unplaced;  /* submap transform: where it lies is not known */
+    bool unplaced;  /* submap transform: the submap has no place */
 };
 
-/* Buffers of one encoder or decoder. They grow to the largest message seen and are used again. */
+/* Buffers of one encoder or decoder. They grow to the largest message and are used again. */
 struct delta_scratch;
 MUST_CHECK int delta_scratch_new(struct delta_scratch **s, struct err *err);
 void delta_scratch_free(struct delta_scratch **s);

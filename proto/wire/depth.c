@@ -1,14 +1,12 @@
 #include "proto/wire/depth.h"
 
 #include "proto/array.h"
-#include "proto/bytes.h"
 #include "proto/geom/pose.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 #define MM_PER_M 1000.0f
-#define INVERSE_1_M 6553.5f /* value of one metre: 0.1 m is the largest */
+#define INVERSE_1_M 6553.5f /* value of one metre: the largest value is 0.1 m */
 #define POSE_MAX_M 1.0e6f
 
 uint16_t depth_quantise(enum depth_unit unit, float z_m)

@@ -36,7 +36,7 @@ struct depth_map {
     struct intrinsics K; /* of the map */
     bool has_pose;
     struct rigid T_wc;
-    const uint16_t *values; /* decoder: [h][w], inside the decoder */
+    const uint16_t *values; /* [h][w] inside the decoder */
 };
 
 uint16_t depth_quantise(enum depth_unit unit, float z_m);
@@ -63,7 +63,7 @@ void depth_encode(uint8_t *msg, const struct depth_map *d, const float *z, float
 void depth_join_planes(uint16_t *values, const uint8_t *planes, size_t w, size_t n);
 void depth_split_planes(uint8_t *planes, const uint16_t *values, size_t w, size_t n);
 
-/* Buffers of one decoder, which grow to the largest map seen. */
+/* Buffers of one decoder, which grow to the largest map. */
 struct depth_decoder;
 MUST_CHECK int depth_decoder_new(struct depth_decoder **d, struct err *err);
 void depth_decoder_free(struct depth_decoder **d);

@@ -1,6 +1,5 @@
 #include "proto/wire/frame.h"
 
-#include "proto/bytes.h"
 #include "proto/geom/inertial.h"
 #include "proto/geom/pose.h"
 
@@ -11,10 +10,10 @@
 #define ALTITUDE_MAX_M 1e5f
 #define ACCURACY_MAX_M 1e8f
 #define IMU_FORCE_AT 20 /* of a sample */
-/* m/s2: a mean force outside is not gravity's, or not in this unit */
+/* m/s2: a mean force outside of this range is not gravity's, or has another unit */
 #define IMU_LEAST 7.0
 #define IMU_MOST 13.0
-#define RIG_MAX_M 32.0f /* between two cameras of a rig; cameras.h allows 20 */
+#define RIG_MAX_M 32.0f /* metres between two cameras of a rig; cameras.h allows 20 */
 
 void frame_swap_axes(struct rigid *T)
 {
@@ -48,7 +47,7 @@ static int check_start(struct bytes_reader *r, size_t *header_len, struct err *e
 static int check_camera(const struct frame *f, struct err *err)
 {
     const struct intrinsics *K = &f->K;
-    float limit = 64.0f * FRAME_SIDE_MAX; /* of focal length and centre: no camera has more */
+    float limit = 64.0f * FRAME_SIDE_MAX; /* largest focal length and centre; no camera has more */
 
     if (!(f->flags & FRAME_HAS_CAMERA))
         return 0;
@@ -85,11 +84,11 @@ bool frame_get_seq(uint64_t *seq, const uint8_t *msg, size_t len)
 
 /* ------------------------------------------------------------------------- parts */
 
-/* Does this build read parts of this type in this codec and unit? */
+/* Tells whether this build reads parts of this type in this codec and unit. */
 static bool understood(unsigned type, unsigned codec, unsigned unit)
 {
     static const struct {
-        unsigned codecs, units; /* bits of those that there are */
+        unsigned codecs, units; /* Mask of the bits that are in use. */
     } known[] = {
         [FRAME_COLOUR] = {1u << FRAME_JPEG, 1u},
         [FRAME_DEPTH] = {1u << FRAME_RAW | 1u << FRAME_DEFLATE | 1u << FRAME_PNG, 3u},
@@ -120,7 +119,7 @@ static int check_sides(const struct frame_part *p, struct err *err)
     return 0;
 }
 
-/* Bytes of a part that is not compressed; 0: they vary. */
+/* Returns the bytes of an uncompressed part; 0 = the size varies. */
 static uint32_t plain_bytes(const struct frame_part *p)
 {
     uint32_t w = (uint32_t)p->width, h = (uint32_t)p->height;
@@ -149,7 +148,7 @@ static int check_part(const struct frame_part *p, struct err *err)
     return 0;
 }
 
-/* A part that is understood: the picture if it is the first of colour, else one of the others. */
+/* Takes an understood part: the first one of colour is the picture, the rest are other parts. */
 static int take_part(struct frame *f, const struct frame_part *p, struct err *err)
 {
     int rc = check_part(p, err);
@@ -168,7 +167,7 @@ static int take_part(struct frame *f, const struct frame_part *p, struct err *er
     return 0;
 }
 
-/* One entry; its payload begins at *at. */
+/* Reads one entry; its payload begins at *at. */
 static int get_part(struct frame *f, struct bytes_reader *entry, const uint8_t *msg, size_t len,
                     size_t *at, struct err *err)
 {

@@ -2,12 +2,12 @@
 
 #include <string.h>
 
-#define SYMBOL_BITS 9 /* of what is sorted; above them stands the count */
+#define SYMBOL_BITS 9 /* bits of a sorted symbol; its count stands above them */
 #define DIGIT_BITS 6
 #define DIGITS (1u << DIGIT_BITS)
 
-/* By rising count, by symbol where counts are equal: passes over digits, as many as the largest
- * count has. Returns how many symbols are used. */
+/* Sorts by rising count, then by symbol, in as many passes as the largest count has digits. Returns
+ * the number of used symbols. */
 static int sort_used(uint64_t *sorted, const uint32_t *count, int n)
 {
     uint64_t other[HUFFMAN_SYMBOLS_MAX];
@@ -36,11 +36,9 @@ static int sort_used(uint64_t *sorted, const uint32_t *count, int n)
     return used;
 }
 
-/*
- * The tree of least weight over sorted leaves: inner nodes come into being in the order of their
- * weights, so the two lightest of all are always at the front of the leaves and of the nodes.
- * Writes how many leaves have each length; those longer than length_max count at it.
- */
+/* Builds the tree of least weight over sorted leaves. Inner nodes are made in the order of their
+ * weights, so the two lightest items are always at the front of the leaves and of the nodes. Counts
+ * the leaves of each length; longer ones count at length_max. */
 static void count_lengths(int *of_length, const uint64_t *sorted, int used, int length_max)
 {
     uint32_t weight[HUFFMAN_SYMBOLS_MAX];
@@ -70,8 +68,8 @@ static void count_lengths(int *of_length, const uint64_t *sorted, int used, int 
     }
 }
 
-/* Leaves that were cut off at length_max overfill the code: each turn takes one leaf from there and
- * hangs it beside one that was higher up, which both then lie one deeper. */
+/* Leaves that were cut off at length_max overfill the code. Each step takes one leaf from there and
+ * hangs it beside a higher one; both then lie one level deeper. */
 static void huffman_fit(int *of_length, int length_max)
 {
     uint32_t filled = 0;

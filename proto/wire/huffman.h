@@ -10,7 +10,7 @@
 #define HUFFMAN_LENGTH_MAX 15
 
 struct huffman_code {
-    uint16_t bits, length; /* the first bit to be written is the lowest; 0 = is not used */
+    uint16_t bits, length; /* bits of the code, the lowest is written first; length 0 = unused */
 };
 
 /*

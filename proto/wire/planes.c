@@ -23,11 +23,12 @@ static uint32_t join_u32(const uint8_t *in, size_t n, size_t i)
            (uint32_t)in[3 * n + i] << 24;
 }
 
-/* The fields of a key beside its place: green, red, blue, confidence, the halves of the normal.
+/* The fields of a key besides its place: green, red, blue, confidence, the halves of the normal.
  * Each is written as its difference to the key before, modulo 2^bits. */
 enum { GREEN, RED, BLUE, CONFIDENCE, NORMAL_U, NORMAL_V, FIELDS };
 static const uint8_t field_bits[FIELDS] = {6, 6, 6, 4, 6, 6};
-/* Their planes; that of both halves of normals has the bits which a coarse code leaves zero. */
+/* Planes of these fields; one plane has the bits of both halves of the normal that a coarse code
+ * leaves zero. */
 enum { PLANE_FINE, PLANE_COLOURS, PLANE_CONFIDENCE = PLANE_COLOURS + 3, PLANE_NORMAL, PLANES };
 
 static void take_fields(uint8_t f[FIELDS], uint64_t key)
@@ -50,7 +51,7 @@ static uint64_t give_fields(const uint8_t f[FIELDS])
            (uint64_t)f[GREEN] << 10 | blue << 4 | f[CONFIDENCE];
 }
 
-/* Writes the differences d of key i of n, and reads them. */
+/* Write and read the differences d of key i of n. */
 static void split_fields(uint8_t *planes, size_t n, size_t i, const uint8_t d[FIELDS])
 {
     planes[PLANE_FINE * n + i] = (uint8_t)((d[NORMAL_U] & 3) << 2 | (d[NORMAL_V] & 3));

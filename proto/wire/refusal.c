@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { POLICY = 1008, TRY_LATER = 1013 }; /* RFC 6455, 7.4.1 */
+enum { POLICY = 1008, TRY_LATER = 1013 }; /* limit of RFC 6455, 7.4.1 */
 
 /* clang-format off */
 static const struct {

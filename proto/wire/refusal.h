@@ -11,7 +11,7 @@
 #include "proto/wire/control.h"
 
 enum refusal_kind {
-    REFUSAL_MALFORMED, /* the second one closes */
+    REFUSAL_MALFORMED, /* the second error of this type closes the connection */
     REFUSAL_UNAUTHORIZED,
     REFUSAL_FORBIDDEN,
     REFUSAL_NOT_FOUND,
@@ -27,16 +27,16 @@ enum refusal_kind {
     REFUSAL_KINDS
 };
 
-/* What an error of the core means to a client. */
+/* The error type of the stream for an error of the core. */
 enum refusal_kind refusal_of(int err_code);
-/* The whole message; what is longer than its member is cut. */
+/* The whole message; texts longer than their members are cut. */
 void refusal_write(struct control_error *e, enum refusal_kind kind, const char *detail,
                    const char *pointer);
 /* The close code of RFC 6455 that follows an error of this kind at once; 0 = the connection
  * stays. */
 int refusal_close(enum refusal_kind kind);
 const char *refusal_title(enum refusal_kind kind);
-/* Does an `error` that came say that the connection ends? One of an unknown type does not. */
+/* Tells whether a received `error` ends the connection. One of an unknown type does not. */
 bool refusal_ends(const struct control_error *e);
 
 #endif

@@ -20,7 +20,7 @@
 #define RESULT_OP_LAST 0x2f
 #define RESULT_MESSAGE_MAX (16u << 20)
 
-/* Buffers of one encoder or decoder. They grow to the largest message seen and are used again. */
+/* Buffers of one encoder or decoder. They grow to the largest message and are used again. */
 struct result_scratch;
 MUST_CHECK int result_scratch_new(struct result_scratch **s, struct err *err);
 void result_scratch_free(struct result_scratch **s);

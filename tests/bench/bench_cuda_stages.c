@@ -39,6 +39,7 @@ struct rig {
     cudaEvent_t events[STAGES_MAX + 1];
     uint8_t *views_maps, *terms, *track_maps, *path_maps, *rgb;
     float *depth;
+    uint16_t *level;
     struct rigid *T_wc;
     struct views v, *views; /* here, and on the device */
     struct track t, *track;
@@ -164,6 +165,8 @@ static int open_rig(struct rig *r, struct err *err)
     if (rc == 0)
         rc = take((void **)&r->depth, PIXELS * sizeof *r->depth, r, err);
     if (rc == 0)
+        rc = take((void **)&r->level, PIXELS * sizeof *r->level, r, err);
+    if (rc == 0)
         rc = take((void **)&r->T_wc, sizeof *r->T_wc, r, err);
     if (rc == 0)
         rc = take((void **)&r->jobs, sizeof *r->jobs, r, err);
@@ -180,7 +183,7 @@ static void close_rig(struct rig *r)
 {
     void *const memory[] = {r->views_maps, r->terms, r->track_maps, r->path_maps,
                             r->views,      r->track, r->path,       r->rgb,
-                            r->depth,      r->T_wc,  r->jobs};
+                            r->depth,      r->level, r->T_wc,       r->jobs};
 
     views_case_close(&r->drawn);
     for (size_t i = 0; i < sizeof memory / sizeof *memory; i++)
@@ -202,6 +205,7 @@ static int put_frame(struct rig *r, int i, struct err *err)
     j.views.v = r->views;
     j.views.frame = *f;
     j.views.frame.rgb = r->rgb;
+    j.views.frame.level = r->level;
     j.views.frame.depth = r->depth;
     j.track.t = r->track;
     j.track.frame.rgb = r->rgb;
@@ -213,6 +217,8 @@ static int put_frame(struct rig *r, int i, struct err *err)
     rc = copy_up(r->rgb, r->drawn.rgb, 3 * PIXELS, r, err);
     if (rc == 0)
         rc = copy_up(r->depth, r->drawn.depth, PIXELS * sizeof *r->depth, r, err);
+    if (rc == 0)
+        rc = copy_up(r->level, r->drawn.level, PIXELS * sizeof *r->level, r, err);
     if (rc == 0)
         rc = copy_up(r->T_wc, &f->T_wc, sizeof f->T_wc, r, err);
     if (rc == 0)

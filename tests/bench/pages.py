@@ -22,7 +22,7 @@ import sys
 import results
 
 # pages whose every figure must come from the results
-HELD = ('README.md',)
+HELD = ('README.md', 'docs/MODELS.md', 'docs/PERFORMANCE.md')
 
 MARK = re.compile(r'(?<!`)<!-- (table|figure|quoted): (.*?) -->')
 END = '<!-- end -->'
@@ -130,7 +130,6 @@ WORDS = [(re.compile(pattern + '$'), words) for pattern, words in (
     (r'panorama\.(\w+)', r'a pair carves \1 voxels'),
     (r'track\.paper(\d+)', r"landmarks: \1, the paper's round"),
     (r'track\.rounds(\d+)', r'landmarks: \1, our rounds'),
-    (r'ceres\.paper(\d+)\.squares', r'Ceres, landmarks: \1'),
     (r'latency\.answer_(\w+)', r'one session, last byte in to its answer, \1'),
     (r'latency\.(\w+)', r'one session, last byte in to first change out, \1'),
     (r'phones\.fresh_32\.(\w+)', r'32 phones in a fresh process: \1'),
@@ -145,19 +144,30 @@ def card_rows(*kinds):
     return [row for name, row in rows('card').items() if name.split('.')[0] in kinds]
 
 
+def with_unit(row, key):
+    """A cell of a row of card.tsv; what was not measured says why in place of its value."""
+    return f"{results.text(row[key])} {row['unit']}" if row[key] else row['why'] if key == 'value' else ''
+
+
+def times(row):
+    if not (row['value'] and row['peer'] and float(row['value'])):
+        return ''
+    ratio = float(row['peer']) / float(row['value'])
+    return results.text(1 / ratio if row['better'] == 'higher' else ratio)
+
+
 def card_table(mine):
-    """Ours beside a peer."""
+    """Ours beside a peer; below it what has none."""
     if not mine:
         return ['No run is accepted yet: `make card-accept` on a GPU host writes tests/bench/card.tsv.']
-    body = []
-    for row in mine:
-        ratio = ''
-        if row['value'] and row['peer'] and float(row['value']):
-            ratio = float(row['peer']) / float(row['value'])
-            ratio = results.text(1 / ratio if row['better'] == 'higher' else ratio)
-        body.append([in_words(row['figure']), results.text(row['value']) if row['value'] else row['why'], row['unit'],
-                     results.text(row['peer']) if row['peer'] else '', row['whose'], ratio, results.text(row['limit']) if row['limit'] else ''])
-    return grid(['', 'ours', 'unit', 'peer', 'which', 'times better', 'limit'], body) + made(mine)
+    lines = []
+    if beside := [row for row in mine if row['peer'] or row['limit']]:
+        lines += grid(['', 'ours', 'peer', 'whose', 'times better', 'limit'],
+                      [[in_words(row['figure']), with_unit(row, 'value'), with_unit(row, 'peer'), row['whose'], times(row), with_unit(row, 'limit')]
+                       for row in beside]) + ['']
+    if alone := [row for row in mine if row not in beside]:
+        lines += grid(['', 'ours'], [[in_words(row['figure']), with_unit(row, 'value')] for row in alone]) + ['']
+    return lines[:-1] + made(mine)
 
 
 def table_card_fusion():
@@ -165,11 +175,12 @@ def table_card_fusion():
 
 
 def table_card_networks():
+    """The peer in the table is the fastest way of PyTorch; all of them below."""
     return card_table(card_rows('net', 'torch'))
 
 
 def table_card_stages():
-    return card_table(card_rows('stages', 'views', 'track', 'ceres', 'panorama', 'recognise'))
+    return card_table(card_rows('stages', 'views', 'track', 'panorama', 'recognise'))
 
 
 def table_card_latency():
@@ -187,7 +198,12 @@ def table_card_phones():
 
 
 def table_card_tests():
-    return card_table(card_rows('twins', 'e2e', 'tenants', 'beside'))
+    """A row a group of tests."""
+    table, keys = rows('card'), ('passed', 'failed', 'skipped')
+    groups = list(dict.fromkeys(name.split('.')[0] for name in table if name.endswith('.passed')))
+    if not groups:
+        return card_table([])
+    return grid(['tests', *keys], [[group] + [cell(table, f'{group}.{key}') for key in keys] for group in groups]) + made(card_rows(*groups))
 
 
 # ---------------------------------------------------------------- pages

@@ -173,7 +173,11 @@ def points(page, more_than=0):
 
 
 def settle(page, daemon, token=None):
-    """Nothing waits and nothing comes any more: the page and the server must have one hash."""
+    """Nothing waits and nothing comes any more: the page and the server must have one hash. On a busy machine frames may wait for
+    as long as some of them are answered."""
+    waiting = data(page, 'waiting')
+    while waiting != '0' and page.wait(f'document.body.dataset.waiting !== {json.dumps(waiting)}'):
+        waiting = data(page, 'waiting')
     page.until('document.body.dataset.waiting === "0" && document.body.dataset.equal === "true"')
     for _ in range(600):
         server = daemon.ask('GET', '/v1/sessions/' + session_of(page), token=token)[1]

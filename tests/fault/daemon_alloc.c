@@ -7,26 +7,12 @@
 #include "tests/support/fault_malloc.h"
 
 #include "tests/support/core_rig.h"
+#include "tests/support/unit.h"
 
 #define FRAMES 4
 
 static char models_dir[64];
 static struct config config;
-
-static void arm(long n, bool for_ever)
-{
-    atomic_store(&fault_malloc_failed, 0);
-    atomic_store(&fault_malloc_for_ever, for_ever);
-    atomic_store(&fault_malloc_fail, n);
-}
-
-/* Returns how many allocations failed. */
-static long disarm(void)
-{
-    atomic_store(&fault_malloc_for_ever, false);
-    atomic_store(&fault_malloc_fail, 0);
-    return atomic_load(&fault_malloc_failed);
-}
 
 static void check_code(int rc, const char *what, const struct err *err)
 {
@@ -47,13 +33,13 @@ static void pull(struct stream *s)
 }
 
 /* Every frame is answered: used, or refused for want of memory. */
-static void wait_answers(struct rig *r, const char *id, struct stream *s, uint64_t n)
+static void wait_answers(const char *id, struct stream *s, uint64_t n)
 {
     struct session_counts c;
 
     for (int i = 0; i < 120000; i++) {
         pull(s);
-        c = rig_info(r, id).counts;
+        c = rig_info(id).counts;
         if (c.received == n && c.queued == 0)
             break;
         usleep(500);
@@ -63,15 +49,15 @@ static void wait_answers(struct rig *r, const char *id, struct stream *s, uint64
 }
 
 /* The sending client's life. Returns the number of frames that were let in. */
-static uint64_t stream_frames(struct rig *r, const char *id)
+static uint64_t stream_frames(const char *id)
 {
     const struct control_start start = {.role = CONTROL_INGEST, .codecs = 7, .pose = FRAME_POSE_CV};
     static uint8_t msg[1 << 16];
     struct err err = {0};
     struct stream *s;
-    struct frame f = rig_frame(r, 0);
+    struct frame f = rig_frame(0);
     uint64_t n = 0;
-    int rc = core_ops.stream_open(r->core, id, CONTROL_INGEST, r, &s, &err);
+    int rc = core_ops.stream_open(rig.core, id, CONTROL_INGEST, &rig, &s, &err);
 
     check_code(rc, "stream_open", &err);
     if (rc)
@@ -85,19 +71,19 @@ static uint64_t stream_frames(struct rig *r, const char *id)
         check_code(core_ops.stream_frame(s, msg, FRAME_HEAD_BYTES + f.payload_len, &err),
                    "stream_frame", &err);
         n++;
-        wait_answers(r, id, s, n);
+        wait_answers(id, s, n);
     }
     core_ops.stream_close(s);
     return n;
 }
 
-static void read_export(struct rig *r, const char *id)
+static void read_export(const char *id)
 {
     struct core_export *e;
     struct err err = {0};
     uint64_t total, hash;
     static uint8_t buf[4096];
-    int rc = core_ops.export_open(r->core, id, "", false, &e, &total, &hash, &err);
+    int rc = core_ops.export_open(rig.core, id, "", false, &e, &total, &hash, &err);
 
     check_code(rc, "export_open", &err);
     if (rc)
@@ -108,15 +94,15 @@ static void read_export(struct rig *r, const char *id)
 }
 
 /* With memory again: a late client gets what an export would hold. */
-static void session_is_whole(struct rig *r, const char *id)
+static void session_is_whole(const char *id)
 {
     static struct rig_client late;
     struct session_info info;
 
     fault_malloc_exempt = 1;
-    rig_connect(r, &late, id, CONTROL_VIEW);
+    rig_connect(&late, id, CONTROL_VIEW);
     rig_read_all(&late);
-    info = rig_info(r, id);
+    info = rig_info(id);
     assert_int_equal(late.n_sync, 1);
     assert_true(late.sync.hash == info.hash && late.sync.points == info.points);
     rig_disconnect(&late);
@@ -124,7 +110,7 @@ static void session_is_whole(struct rig *r, const char *id)
 }
 
 /* Everything, with the n-th allocation failing. Returns how many failed. */
-static long live_through(struct rig *r, long n, bool for_ever)
+static long live_through(long n, bool for_ever)
 {
     struct session_options o = rig_options();
     struct session_info info;
@@ -132,28 +118,28 @@ static long live_through(struct rig *r, long n, bool for_ever)
     int retry, rc;
     long failed;
 
-    arm(n, for_ever);
-    rc = core_open(&r->core, &config, &fake_backend, &err);
+    fault_malloc_arm(n, for_ever);
+    rc = core_open(&rig.core, &config, &fake_backend, &err);
     check_code(rc, "core_open", &err);
     if (rc) {
-        assert_null(r->core);
-        return disarm();
+        assert_null(rig.core);
+        return fault_malloc_disarm();
     }
-    core_set_ready(r->core);
-    rc = core_ops.session_create(r->core, &o, "", &info, &retry, &err);
+    core_set_ready(rig.core);
+    rc = core_ops.session_create(rig.core, &o, "", &info, &retry, &err);
     check_code(rc, "session_create", &err);
     if (rc == 0) {
-        stream_frames(r, info.id);
-        read_export(r, info.id);
-        failed = disarm();
-        session_is_whole(r, info.id);
-        arm(failed ? 0 : atomic_load(&fault_malloc_fail), for_ever);
-        rc = core_ops.session_delete(r->core, info.id, NULL);
+        stream_frames(info.id);
+        read_export(info.id);
+        failed = fault_malloc_disarm();
+        session_is_whole(info.id);
+        fault_malloc_arm(failed ? 0 : atomic_load(&fault_malloc_fail), for_ever);
+        rc = core_ops.session_delete(rig.core, info.id, NULL);
         assert_int_equal(rc, 0); /* to give back needs nothing */
     }
-    failed = disarm();
-    core_stop(r->core);
-    core_close(&r->core);
+    failed = fault_malloc_disarm();
+    core_stop(rig.core);
+    core_close(&rig.core);
     assert_int_equal(fake_gpu_plan.sessions, 0);
     assert_int_equal(fake_gpu_plan.models, 0);
     return failed;
@@ -161,48 +147,48 @@ static long live_through(struct rig *r, long n, bool for_ever)
 
 static void sweep(bool for_ever)
 {
-    struct rig r = {0};
     long n = 0, failed;
 
     memset(&fake_gpu_plan, 0, sizeof(fake_gpu_plan));
     fault_malloc_exempt = 1;
-    rig_picture(&r, 320, 240, 40);
+    rig_picture(320, 240, 40);
     fault_malloc_exempt = 0;
     do
-        failed = live_through(&r, ++n, for_ever);
+        failed = live_through(++n, for_ever);
     while (failed && n < 5000);
     assert_true(n > 30); /* that many did fail before one run needed fewer */
     assert_true(n < 5000);
     print_message("# %ld allocations, each failed %s\n", n - 1,
                   for_ever ? "with all after it" : "alone");
-    free(r.jpeg);
+    free(rig.jpeg);
+    rig.jpeg = NULL;
 }
 
-static void one_allocation_fails(void **state)
+TEST(one_allocation_fails)
 {
-    (void)state;
     sweep(false);
 }
 
-static void all_fail_from_one_on(void **state)
+TEST(all_fail_from_one_on)
 {
-    (void)state;
     sweep(true);
 }
 
-int main(void)
+static int make_models(void **state)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_allocation_fails),
-        cmocka_unit_test(all_fail_from_one_on),
-    };
-    int rc;
-
+    (void)state;
     log_open(CONFIG_LOG_TEXT, LOG_EMERG);
     tiny_models(models_dir);
     rig_config(&config, models_dir);
     config.decode.threads = 1;
-    rc = cmocka_run_group_tests(tests, NULL, NULL);
-    tiny_models_remove(models_dir);
-    return rc;
+    return 0;
 }
+
+static int remove_models(void **state)
+{
+    (void)state;
+    tiny_models_remove(models_dir);
+    return 0;
+}
+
+TEST_GROUP(make_models, remove_models)

@@ -7,11 +7,7 @@
 #include "tests/support/fault_io.h"
 
 #include "tests/support/checkpoint_rig.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
+#include "tests/support/unit.h"
 
 static const size_t sizes[CHECKPOINT_RIG_PARTS] = {100, 1u << 20, 300000, 0};
 
@@ -101,34 +97,21 @@ static void sweep(enum fault_io_how how, bool ever)
         assert_int_equal(told[i], i <= UNTIL_SAFE);
 }
 
-static void one_call_fails(void **state)
+TEST(one_call_fails)
 {
-    (void)state;
     sweep(FAULT_EIO, false);
     sweep(FAULT_ENOSPC, false);
 }
 
-static void all_fail_from_one_on(void **state)
+TEST(all_fail_from_one_on)
 {
-    (void)state;
     sweep(FAULT_EIO, true);
     sweep(FAULT_ENOSPC, true);
 }
 
-static void writes_are_short(void **state)
+TEST(writes_are_short)
 {
-    (void)state;
     sweep(FAULT_SHORT, false);
     sweep(FAULT_SHORT, true);
     sweep(FAULT_SHORT_THEN_FULL, false);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_call_fails),
-        cmocka_unit_test(all_fail_from_one_on),
-        cmocka_unit_test(writes_are_short),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

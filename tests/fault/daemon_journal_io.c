@@ -8,25 +8,13 @@
 #include "tests/support/fault_io.h"
 
 #include "tests/support/journal_case.h"
-
-#include <dirent.h>
+#include "tests/support/unit.h"
 
 #define APPENDS 20
 #define FORGET 11 /* records before it may go */
 
 static char folder[256];
 static struct case_log c;
-
-static int descriptors(void)
-{
-    DIR *d = opendir("/proc/self/fd");
-    int n = 0;
-
-    while (readdir(d))
-        n++;
-    closedir(d);
-    return n;
-}
 
 static void check_code(int rc, const char *what, const struct err *err)
 {
@@ -177,14 +165,13 @@ static long run(long k, enum fault_io_how how, bool for_ever)
     return failed;
 }
 
-static void every_call(void **state)
+TEST(every_call)
 {
     static const char *const names[FAULT_HOWS] = {"EIO", "ENOSPC", "short", "short, then full"};
     int before;
 
-    (void)state;
     run(0, FAULT_EIO, false);
-    before = descriptors();
+    before = fault_io_descriptors();
     for (int how = 0; how < FAULT_HOWS; how++)
         for (int for_ever = 0; for_ever < 2; for_ever++) {
             long k = 1;
@@ -192,15 +179,14 @@ static void every_call(void **state)
                 k++;
             print_message("# %s%s: %ld calls\n", names[how], for_ever ? ", for ever" : "", k - 1);
             assert_true(k > (how < FAULT_SHORT ? 40 : 15));
-            assert_int_equal(descriptors(), before);
+            assert_int_equal(fault_io_descriptors(), before);
         }
 }
 
-static void every_call_of_a_removal(void **state)
+TEST(every_call_of_a_removal)
 {
     int before = -1;
 
-    (void)state;
     for (int how = 0; how < FAULT_SHORT; how++)
         for (int for_ever = 0; for_ever < 2; for_ever++) {
             long failed = 1, k = 1;
@@ -210,10 +196,10 @@ static void every_call_of_a_removal(void **state)
                 remove_and_check(k, (enum fault_io_how)how, for_ever, &failed);
                 case_remove(folder);
                 if (before < 0)
-                    before = descriptors();
+                    before = fault_io_descriptors();
             }
             assert_true(k > 6);
-            assert_int_equal(descriptors(), before);
+            assert_int_equal(fault_io_descriptors(), before);
         }
 }
 
@@ -235,7 +221,7 @@ ssize_t pread(int fd, void *buf, size_t n, off_t off)
 }
 
 /* A sector that cannot be read is damage where it is, whatever is behind it; nothing is cut. */
-static void a_bad_sector_is_damage(void **state)
+TEST(a_bad_sector_is_damage)
 {
     struct journal_reader *r;
     struct journal_scan scan, right;
@@ -246,16 +232,24 @@ static void a_bad_sector_is_damage(void **state)
     size_t len;
     int n_damaged = 0;
 
-    (void)state;
     case_folder(folder);
     assert_int_equal(write_journal(), APPENDS);
     assert_int_equal(open_journal(&j), 0);
     assert_int_equal(journal_scan(j, CASE_ID, &right, NULL), 0);
-    for (long k = 1; k < 100; k++) {
+    /* The first read is that of the synced mark, without which the segments are found the same. */
+    atomic_store(&reads_left, 1);
+    assert_int_equal(journal_scan(j, CASE_ID, &scan, NULL), 0);
+    assert_int_equal(atomic_load(&reads_left), 0);
+    assert_memory_equal(&scan, &right, sizeof(scan));
+    for (long k = 2; k < 100; k++) {
         atomic_store(&reads_left, k);
         assert_int_equal(journal_scan(j, CASE_ID, &scan, NULL), 0);
         if (atomic_exchange(&reads_left, 0) > 0)
             break;
+        if (k == 1) { /* the mark's: without it the records alone are believed */
+            assert_memory_equal(&scan, &right, sizeof(scan));
+            continue;
+        }
         n_damaged++;
         assert_true(scan.damaged && !scan.torn && scan.last < right.last);
         assert_non_null(strstr(scan.damage, "cannot read"));
@@ -366,24 +360,19 @@ static void cut_power_after_each(bool sync)
     case_remove(folder);
 }
 
-static void nothing_acknowledged_hangs_on_power(void **state)
+TEST(nothing_acknowledged_hangs_on_power)
 {
-    (void)state;
     cut_power_after_each(true);
     cut_power_after_each(false);
 }
 
-int main(void)
+static int write_to_memory(void **state)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_call),
-        cmocka_unit_test(every_call_of_a_removal),
-        cmocka_unit_test(a_bad_sector_is_damage),
-        cmocka_unit_test(nothing_acknowledged_hangs_on_power),
-    };
-
+    (void)state;
     log_open(CONFIG_LOG_TEXT, LOG_EMERG);
     if (access("/dev/shm", W_OK) == 0) /* what is under test is not how fast a disk syncs */
         setenv("TMPDIR", "/dev/shm", 1);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return 0;
 }
+
+TEST_GROUP(write_to_memory, NULL)

@@ -9,27 +9,17 @@
 #include "tests/support/fault_malloc.h"
 
 #include "tests/support/core_rig.h"
+#include "tests/support/unit.h"
 
 #include "daemon/disk/store.h"
-
-#include <ftw.h>
 
 #define FRAMES 5
 #define KINDS (2 + 2 * FAULT_HOWS)
 
 static char folder[64], models[64];
 static struct config config;
-static struct rig rig;
 static bool created, used[FRAMES + 1];
 static char id[API_ID_CAP];
-
-static int remove_entry(const char *path, const struct stat *st, int kind, struct FTW *where)
-{
-    (void)st;
-    (void)kind;
-    (void)where;
-    return remove(path);
-}
 
 static void make_folder(void)
 {
@@ -39,36 +29,13 @@ static void make_folder(void)
     snprintf(config.journal.path, sizeof(config.journal.path), "%s/journal", folder);
 }
 
-static int descriptors(void)
-{
-    DIR *d = opendir("/proc/self/fd");
-    int n = 0;
-
-    while (readdir(d))
-        n++;
-    closedir(d);
-    return n;
-}
-
 /* Kinds 0 and 1 are allocations, the others the four ways in which a call can fail. */
 static void arm(int kind, long k)
 {
-    bool for_ever = kind % 2;
-
-    if (kind >= 2) {
-        fault_io_arm(k, (enum fault_io_how)((kind - 2) / 2), for_ever);
-        return;
-    }
-    atomic_store(&fault_malloc_failed, 0);
-    atomic_store(&fault_malloc_for_ever, for_ever);
-    atomic_store(&fault_malloc_fail, k);
-}
-
-static long disarm(void)
-{
-    atomic_store(&fault_malloc_for_ever, false);
-    atomic_store(&fault_malloc_fail, 0);
-    return atomic_load(&fault_malloc_failed) + fault_io_disarm();
+    if (kind < 2)
+        fault_malloc_arm(k, kind % 2);
+    else
+        fault_io_arm(k, (enum fault_io_how)((kind - 2) / 2), kind % 2);
 }
 
 static void check_code(int rc, const char *what, const struct err *err)
@@ -96,7 +63,7 @@ static void read_answers(struct rig_client *c, int n)
 static void send_frames(struct rig_client *c)
 {
     static uint8_t msg[1 << 16];
-    struct frame f = rig_frame(&rig, 0);
+    struct frame f = rig_frame(0);
     struct err err = {0};
     int rc;
 
@@ -284,9 +251,9 @@ static long live(int kind, long k, bool second)
         arm(kind, k);
     if (second)
         second_life();
-    failed = disarm();
+    failed = fault_malloc_disarm() + fault_io_disarm();
     look(kind);
-    assert_int_equal(nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS), 0);
+    assert_int_equal(scratch_remove(folder), 0);
     return failed;
 }
 
@@ -296,26 +263,24 @@ static void every_call(bool second)
     int before;
 
     live(0, 0, second);
-    before = descriptors();
+    before = fault_io_descriptors();
     for (int kind = 0; kind < KINDS; kind++) {
         long k = 1;
         while (live(kind, k, second))
             k++;
         print_message("# %s%s: %ld calls\n", names[kind / 2], kind % 2 ? ", for ever" : "", k - 1);
         assert_true(k > (kind < 2 ? 30 : second ? 1 : 8));
-        assert_int_equal(descriptors(), before);
+        assert_int_equal(fault_io_descriptors(), before);
     }
 }
 
-static void a_life_with_faults_loses_nothing(void **state)
+TEST(a_life_with_faults_loses_nothing)
 {
-    (void)state;
     every_call(false);
 }
 
-static void faults_on_the_way_back_lose_nothing(void **state)
+TEST(faults_on_the_way_back_lose_nothing)
 {
-    (void)state;
     every_call(true);
 }
 
@@ -330,7 +295,7 @@ static int open_all(void **state)
     config.journal.checkpoint_frames = 2;
     config.journal.threads = 1;
     config.decode.threads = 1;
-    rig_picture(&rig, 320, 240, 40);
+    rig_picture(320, 240, 40);
     fault_malloc_exempt = 0;
     return 0;
 }
@@ -343,12 +308,4 @@ static int close_all(void **state)
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_life_with_faults_loses_nothing),
-        cmocka_unit_test(faults_on_the_way_back_lose_nothing),
-    };
-
-    return cmocka_run_group_tests(tests, open_all, close_all);
-}
+TEST_GROUP(open_all, close_all)

@@ -10,22 +10,14 @@
 #include "api/server/http.c"
 
 #include "tests/support/fake_core.h"
+#include "tests/support/fuzz_case.h"
 
-#include <fcntl.h>
 #include <netinet/in.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define TURNS_MAX 3000
 
 static struct fake_core *core;
 static struct http *edges[2]; /* open to all, strict */
-
-static void need(int ok)
-{
-    if (!ok)
-        abort();
-}
 
 static void make_edge(int i, enum api_auth_mode mode)
 {
@@ -36,7 +28,7 @@ static void make_edge(int i, enum api_auth_mode mode)
     struct err err;
     int fd = mkstemp(file);
 
-    need(h && fd >= 0);
+    check(h && fd >= 0);
     close(fd);
     config.ops = fake_core_ops();
     config.core = fake_core_core(core);
@@ -50,12 +42,12 @@ static void make_edge(int i, enum api_auth_mode mode)
     config.max_per_address = 16;
     config.header_timeout_s = 5;
     h->config = config;
-    need(auth_open(&h->auth, &h->config, &err) == 0);
+    check(auth_open(&h->auth, &h->config, &err) == 0);
     unlink(file);
     h->config.token_file = "";
-    need(listen_open("127.0.0.1", 0, -1, NULL, &fd, &h->port, &err) == 0);
+    check(listen_open("127.0.0.1", 0, -1, NULL, &fd, &h->port, &err) == 0);
     h->mhd = start_daemon(h, fd);
-    need(h->mhd != NULL);
+    check(h->mhd != NULL);
     edges[i] = h;
 }
 
@@ -73,8 +65,8 @@ static void start_once(void)
     make_edge(1, API_AUTH_TOKEN);
     memset(&options, 0, sizeof options); /* the first one's id is always the same, seeds name it */
     options.preview = true;
-    need(fake_core_ops()->session_create(fake_core_core(core), &options, "", &session, &retry,
-                                         &err) == 0);
+    check(fake_core_ops()->session_create(fake_core_core(core), &options, "", &session, &retry,
+                                          &err) == 0);
 }
 
 static void forget_sessions(struct http *h)
@@ -84,10 +76,10 @@ static void forget_sessions(struct http *h)
     struct err err;
     int n;
 
-    need(h->config.ops->session_list(h->config.core, infos, 16, &n, &cursor, &err) == 0);
+    check(h->config.ops->session_list(h->config.core, infos, 16, &n, &cursor, &err) == 0);
     for (int i = 1; n > 8 && i < n; i++) { /* the first stays, unless a request deleted it */
         auth_forget_session(h->auth, infos[i].id);
-        need(h->config.ops->session_delete(h->config.core, infos[i].id, &err) == 0);
+        check(h->config.ops->session_delete(h->config.core, infos[i].id, &err) == 0);
     }
 }
 
@@ -98,7 +90,7 @@ static bool take_answers(int fd, bool *first)
     ssize_t n;
 
     while ((n = recv(fd, buf, sizeof buf, MSG_DONTWAIT)) > 0) {
-        need(!*first || n < 9 || memcmp(buf, "HTTP/1.1 ", 9) == 0);
+        check(!*first || n < 9 || memcmp(buf, "HTTP/1.1 ", 9) == 0);
         *first = false;
     }
     return n == 0 || (errno != EAGAIN && errno != EWOULDBLOCK);
@@ -109,8 +101,8 @@ static int connect_to(struct http *h)
     struct sockaddr_in from = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
     int sv[2];
 
-    need(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, sv) == 0);
-    need(MHD_add_connection(h->mhd, sv[1], (struct sockaddr *)&from, sizeof from) == MHD_YES);
+    check(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, sv) == 0);
+    check(MHD_add_connection(h->mhd, sv[1], (struct sockaddr *)&from, sizeof from) == MHD_YES);
     return sv[0];
 }
 
@@ -155,11 +147,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     close(fd);
     for (int i = 0; i < 20 && h->peers.first; i++)
         MHD_run(h->mhd);
-    need(!h->peers.first && atomic_load(&h->peers.connections) == 0);
+    check(!h->peers.first && atomic_load(&h->peers.connections) == 0);
     after = fake_core_counts(core);
     if (data[0] & 1)
-        need(after.created == before.created && after.deleted == before.deleted);
-    need(after.exports_open == 0);
+        check(after.created == before.created && after.deleted == before.deleted);
+    check(after.exports_open == 0);
     forget_sessions(h);
     return 0;
 }

@@ -11,25 +11,16 @@
 #include "proto/json.h"
 #include "tests/support/fake_core.h"
 #include "tests/support/fake_objects.h"
+#include "tests/support/fuzz_case.h"
 
 #include <semaphore.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct fake_core *core;
 static struct api_config config;
 static struct auth *auth, *strict;
 static struct pictures *pictures;
 static sem_t resumed;
-
-static void need(int ok)
-{
-    if (!ok)
-        abort();
-}
 
 /* An authority that knows no token: whatever a request brings is hashed and refused. */
 static void open_strict(void)
@@ -39,18 +30,18 @@ static void open_strict(void)
     struct err err;
     int fd = mkstemp(file);
 
-    need(fd >= 0);
+    check(fd >= 0);
     close(fd);
     with.auth_mode = API_AUTH_TOKEN;
     with.token_file = file;
-    need(auth_open(&strict, &with, &err) == 0);
+    check(auth_open(&strict, &with, &err) == 0);
     unlink(file);
 }
 
 static void on_resume(void *held)
 {
     (void)held;
-    need(sem_post(&resumed) == 0);
+    check(sem_post(&resumed) == 0);
 }
 
 static void start_once(void)
@@ -72,14 +63,14 @@ static void start_once(void)
     config.origins = origins;
     config.max_body_bytes = 4096;
     config.max_task_bytes = 16384;
-    need(auth_open(&auth, &config, &err) == 0);
-    need(sem_init(&resumed, 0, 0) == 0);
-    need(pictures_new(&pictures, &config, &err) == 0);
+    check(auth_open(&auth, &config, &err) == 0);
+    check(sem_init(&resumed, 0, 0) == 0);
+    check(pictures_new(&pictures, &config, &err) == 0);
     open_strict();
     memset(&options, 0,
            sizeof options); /* the first one: its id is always the same, and seeds name it */
     options.preview = true;
-    need(config.ops->session_create(config.core, &options, "", &session, &retry, &err) == 0);
+    check(config.ops->session_create(config.core, &options, "", &session, &retry, &err) == 0);
 }
 
 /* Cut the next line off, NUL-terminated in place; NULL past the end. */
@@ -100,11 +91,11 @@ static void check_stream(struct http_stream *s)
     long n;
 
     while ((n = s->read(s->ctx, offset, buf, sizeof buf)) > 0) {
-        need(n <= (long)sizeof buf);
+        check(n <= (long)sizeof buf);
         offset += (uint64_t)n;
-        need(offset < 10000000);
+        check(offset < 10000000);
     }
-    need(n == 0 && (s->total == HTTP_UNKNOWN || offset == s->total));
+    check(n == 0 && (s->total == HTTP_UNKNOWN || offset == s->total));
 }
 
 static void check_answer(struct http_request *r)
@@ -113,17 +104,17 @@ static void check_answer(struct http_request *r)
     struct json *doc;
     struct err err;
 
-    need(a->status >= 200 && a->status <= 599);
+    check(a->status >= 200 && a->status <= 599);
     if (a->status >= 400)
-        need(a->len > 0 && strcmp(a->type, "application/problem+json") == 0);
+        check(a->len > 0 && strcmp(a->type, "application/problem+json") == 0);
     if (a->stream.read)
         check_stream(&a->stream);
     if (a->type && strstr(a->type, "json")) {
-        need(json_parse(&doc, a->body, a->len, 64, &err) == 0);
+        check(json_parse(&doc, a->body, a->len, 64, &err) == 0);
         json_free(&doc);
     }
     for (int i = 0; i < a->n_headers; i++) /* nothing of the request can start a line of its own */
-        need(!strpbrk(a->header[i].value, "\r\n"));
+        check(!strpbrk(a->header[i].value, "\r\n"));
 }
 
 static void forget_sessions(void)
@@ -133,10 +124,10 @@ static void forget_sessions(void)
     struct err err;
     int n;
 
-    need(config.ops->session_list(config.core, infos, 16, &n, &cursor, &err) == 0);
+    check(config.ops->session_list(config.core, infos, 16, &n, &cursor, &err) == 0);
     for (int i = 1; n > 8 && i < n; i++) { /* the first stays, unless a request deleted it */
         auth_forget_session(auth, infos[i].id);
-        need(config.ops->session_delete(config.core, infos[i].id, &err) == 0);
+        check(config.ops->session_delete(config.core, infos[i].id, &err) == 0);
     }
 }
 
@@ -171,7 +162,7 @@ static void serve(struct http_request *r, struct auth *by, char *text, const cha
     if (!r->waits)
         return;
     answer_hold(r, r);
-    need(sem_wait(&resumed) == 0);
+    check(sem_wait(&resumed) == 0);
 }
 
 static void one(struct auth *by, const uint8_t *data, size_t size)
@@ -179,7 +170,7 @@ static void one(struct auth *by, const uint8_t *data, size_t size)
     struct http_request r;
     char *text = malloc(size + 1);
 
-    need(text != NULL);
+    check(text != NULL);
     memcpy(text, data, size);
     text[size] = '\0';
     memset(&r, 0, sizeof r);
@@ -188,7 +179,7 @@ static void one(struct auth *by, const uint8_t *data, size_t size)
     serve(&r, by, text, text + size);
     check_answer(&r);
     if (by == strict && r.route && r.route->right != AUTH_NONE)
-        need(r.answer.status >= 400);
+        check(r.answer.status >= 400);
     answer_free(&r.answer);
     free(r.body);
     free(text);

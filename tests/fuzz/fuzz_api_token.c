@@ -5,18 +5,9 @@
  * one that is not has a reason, which never repeats what stood there.
  */
 #include "api/server/auth.h"
+#include "tests/support/fuzz_case.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(int ok)
-{
-    if (!ok)
-        abort();
-}
 
 static void same_again(const struct token_line *t)
 {

@@ -9,23 +9,13 @@
 #include "api/server/ws_peer.h"
 #include "proto/json.h"
 #include "tests/support/fake_core.h"
-
-#include <stdlib.h>
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/support/fuzz_case.h"
 
 static struct fake_core *core;
 static struct api_config config;
 static struct ws_peer_env env;
 static struct session_info session;
 static struct ws_peer peer;
-
-static void need(int ok)
-{
-    if (!ok)
-        abort();
-}
 
 static void start_once(void)
 {
@@ -44,9 +34,9 @@ static void start_once(void)
     config.ping_s = 3;
     config.hangup_s = 8;
     env.config = &config;
-    need(auth_open(&env.auth, &config, &err) == 0);
+    check(auth_open(&env.auth, &config, &err) == 0);
     memset(&options, 0, sizeof options);
-    need(config.ops->session_create(config.core, &options, "", &session, &retry, &err) == 0);
+    check(config.ops->session_create(config.core, &options, "", &session, &retry, &err) == 0);
 }
 
 /* Everything there is to say; true when the connection is over. */
@@ -60,12 +50,12 @@ static bool drain(void)
         if (kind == STREAM_NONE)
             return false;
         if (kind == STREAM_CLOSE) {
-            need(peer.close_code >= 1000 && peer.close_code < 1016 && peer.close_reason);
-            need(strlen(peer.close_reason) <= 123); /* what a close frame holds */
+            check(peer.close_code >= 1000 && peer.close_code < 1016 && peer.close_reason);
+            check(strlen(peer.close_reason) <= 123); /* what a close frame holds */
             return true;
         }
-        need(kind == STREAM_TEXT && len > 0 && len <= CONTROL_TEXT_MAX);
-        need(control_parse(&m, (const char *)msg, len, NULL) == 0);
+        check(kind == STREAM_TEXT && len > 0 && len <= CONTROL_TEXT_MAX);
+        check(control_parse(&m, (const char *)msg, len, NULL) == 0);
     }
     abort();
 }
@@ -86,9 +76,9 @@ static bool admit(uint8_t how)
         h.protocols = "chat, bearer.recon.****, recon.v1";
     h.repeated = how & 16;
     len = ws_peer_admit(&peer, &h, answer);
-    need((len == 0) == !(how & 23));
+    check((len == 0) == !(how & 23));
     if (len > 0)
-        need(strncmp(answer, "HTTP/1.1 4", 10) == 0 && strstr(answer, "\r\n\r\n"));
+        check(strncmp(answer, "HTTP/1.1 4", 10) == 0 && strstr(answer, "\r\n\r\n"));
     return len == 0;
 }
 
@@ -116,11 +106,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         over = ws_peer_weigh(&peer, received, now) || ws_peer_tick(&peer, 0, now);
         if (!over) /* a peer that is cut off hears nothing more */
             over = said = drain();
-        need(peer.waste >= 0);
+        check(peer.waste >= 0);
     }
     if (said)
-        need(peer.own_len == 0);
+        check(peer.own_len == 0);
     ws_peer_close(&peer);
-    need(peer.stream == NULL && fake_core_counts(core).streams == 0);
+    check(peer.stream == NULL && fake_core_counts(core).streams == 0);
     return 0;
 }

@@ -11,11 +11,10 @@
 #include "api/server/ws_service.c"
 
 #include "tests/support/fake_core.h"
+#include "tests/support/fuzz_case.h"
 
 #include <errno.h>
 #include <stdio.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define TURNS_MAX 2000
 #define HEARD_MAX (1u << 20)
@@ -27,12 +26,6 @@ static struct auth *authority;
 static struct session_info session;
 static uint8_t heard[HEARD_MAX], spoken[SPOKEN_MAX];
 static size_t n_heard, n_spoken;
-
-static void need(int ok)
-{
-    if (!ok)
-        abort();
-}
 
 static void start_once(void)
 {
@@ -51,7 +44,7 @@ static void start_once(void)
     ws.config.header_timeout_s = ws.config.message_timeout_s = 5;
     ws.config.ping_s = 3;
     ws.config.hangup_s = 8;
-    need(auth_open(&authority, &ws.config, &err) == 0);
+    check(auth_open(&authority, &ws.config, &err) == 0);
     ws.env.config = &ws.config;
     ws.env.auth = authority;
     ws.n_services = 1;
@@ -60,10 +53,10 @@ static void start_once(void)
     ws.fd = ws.spare_fd = -1;
     ws.peers = calloc(4, sizeof *ws.peers);
     ws.conns = calloc(4, sizeof *ws.conns);
-    need(ws.peers && ws.conns && ws_slots_new(&ws.slots, 4, 1, &err) == 0);
-    need(ws_service_open(&ws.services[0], &err) == 0);
+    check(ws.peers && ws.conns && ws_slots_new(&ws.slots, 4, 1, &err) == 0);
+    check(ws_service_open(&ws.services[0], &err) == 0);
     memset(&options, 0, sizeof options);
-    need(ws.config.ops->session_create(ws.config.core, &options, "", &session, &retry, &err) == 0);
+    check(ws.config.ops->session_create(ws.config.core, &options, "", &session, &retry, &err) == 0);
 }
 
 static int connect_client(void)
@@ -71,9 +64,9 @@ static int connect_client(void)
     uint8_t address[16] = {127, 0, 0, 1};
     int sv[2], service;
 
-    need(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, sv) == 0);
+    check(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, sv) == 0);
     service = ws_slots_take(ws.slots, address, 4, sv[1]);
-    need(service == 0);
+    check(service == 0);
     for (int i = 0; i < ws.config.max_connections; i++) {
         int fd = ws_slots_arrive(ws.slots, i);
 
@@ -157,7 +150,7 @@ static bool hear(int fd)
     while (n_heard < HEARD_MAX &&
            (n = recv(fd, heard + n_heard, HEARD_MAX - n_heard, MSG_DONTWAIT)) > 0)
         n_heard += (size_t)n;
-    need(n_heard < HEARD_MAX);
+    check(n_heard < HEARD_MAX);
     return n == 0 || (errno != EAGAIN && errno != EWOULDBLOCK);
 }
 
@@ -165,13 +158,13 @@ static void check_frame(uint8_t first, const uint8_t *payload, size_t n)
 {
     struct control_message m;
 
-    need((first & 0xf0) == 0x80); /* whole, nothing reserved */
+    check((first & 0xf0) == 0x80); /* whole, nothing reserved */
     if ((first & 15) == 1)
-        need(control_parse(&m, (const char *)payload, n, NULL) == 0);
+        check(control_parse(&m, (const char *)payload, n, NULL) == 0);
     else if ((first & 15) == 8)
-        need(n <= 125);
+        check(n <= 125);
     else
-        need((first & 15) == 2 || (first & 15) == 9 || (first & 15) == 10);
+        check((first & 15) == 2 || (first & 15) == 9 || (first & 15) == 10);
 }
 
 static void check_heard(void)
@@ -181,11 +174,11 @@ static void check_heard(void)
 
     if (n_heard == 0)
         return;
-    need(n_heard >= 12 && memcmp(heard, "HTTP/1.1 ", 9) == 0);
+    check(n_heard >= 12 && memcmp(heard, "HTTP/1.1 ", 9) == 0);
     if (memcmp(heard + 9, "101", 3) != 0)
         return;
     end = memmem(heard, n_heard, "\r\n\r\n", 4);
-    need(end != NULL);
+    check(end != NULL);
     for (at = (size_t)(end - heard) + 4; at + 2 <= n_heard;) {
         uint8_t first = heard[at];
         size_t n = heard[at + 1], head = n == 126 ? 4 : n == 127 ? 10 : 2;
@@ -237,6 +230,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     close(fd);
     for (int i = 0; i < 50 && ws_slots_taken(ws.slots) > 0; i++)
         ws_service_turn(&ws.services[0], 0);
-    need(ws_slots_taken(ws.slots) == 0 && fake_core_counts(core).streams == 0);
+    check(ws_slots_taken(ws.slots) == 0 && fake_core_counts(core).streams == 0);
     return 0;
 }

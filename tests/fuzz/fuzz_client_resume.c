@@ -7,12 +7,7 @@
  */
 #include "api/client/client_retry.h"
 #include "api/client/client_talk.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/support/fuzz_case.h"
 
 #define FRAMES_MAX 128
 #define EVENTS_MAX 512
@@ -43,12 +38,6 @@ struct input {
 
 static struct delta_scratch *scratch;
 
-static void need(int ok)
-{
-    if (!ok)
-        abort();
-}
-
 static unsigned take(struct input *in)
 {
     if (in->n == 0)
@@ -67,8 +56,8 @@ static void on_sync(void *ctx, const struct control_sync *sync, bool equal)
 {
     struct book *b = ctx;
 
-    need(equal == (sync->hash == cloud_hash(client_talk_cloud(b->talk)) &&
-                   sync->points == cloud_points(client_talk_cloud(b->talk))));
+    check(equal == (sync->hash == cloud_hash(client_talk_cloud(b->talk)) &&
+                    sync->points == cloud_points(client_talk_cloud(b->talk))));
     b->ended_due = b->viewing;
     b->synced = equal;
     b->unsure = false;
@@ -87,19 +76,19 @@ static void check_frame(struct book *b, const struct client_talk_message *m)
 {
     struct frame f;
 
-    need(frame_parse(&f, m->bytes, m->len, FRAME_POSE_CV, NULL) == 0);
-    need(f.seq < FRAMES_MAX && b->frames[f.seq].taken && !b->held);
-    need(!b->end_sent || b->frames[f.seq].later);
-    need(!b->frames[f.seq].acked); /* never again after its answer */
-    need(!b->frames[f.seq].sent);
-    need(b->frames[f.seq].later || (int64_t)f.seq > b->highest);
+    check(frame_parse(&f, m->bytes, m->len, FRAME_POSE_CV, NULL) == 0);
+    check(f.seq < FRAMES_MAX && b->frames[f.seq].taken && !b->held);
+    check(!b->end_sent || b->frames[f.seq].later);
+    check(!b->frames[f.seq].acked); /* never again after its answer */
+    check(!b->frames[f.seq].sent);
+    check(b->frames[f.seq].later || (int64_t)f.seq > b->highest);
     for (uint64_t i = 0; i < f.seq; i++) /* none overtakes one that comes later */
-        need(!b->frames[i].later || b->frames[i].sent || b->frames[i].acked);
-    need(f.payload_len == 4 && f.payload[0] == (uint8_t)f.seq);
+        check(!b->frames[i].later || b->frames[i].sent || b->frames[i].acked);
+    check(f.payload_len == 4 && f.payload[0] == (uint8_t)f.seq);
     b->frames[f.seq].sent = true;
     if ((int64_t)f.seq > b->highest)
         b->highest = (int64_t)f.seq;
-    need(++b->in_flight <= b->window);
+    check(++b->in_flight <= b->window);
 }
 
 static bool same_reach(const struct control_reach *a, const struct control_reach *b)
@@ -112,22 +101,22 @@ static void check_text(struct book *b, const struct client_talk_message *m)
 {
     struct control_message c;
 
-    need(control_parse(&c, (const char *)m->bytes, m->len, NULL) == 0);
+    check(control_parse(&c, (const char *)m->bytes, m->len, NULL) == 0);
     if (c.op == CONTROL_START) {
-        need(!b->started);
+        check(!b->started);
         b->started = true;
         b->viewing = c.start.role == CONTROL_VIEW;
-        need(b->viewing == (b->end_wanted && b->taken == b->acked));
-        need(c.start.resume == b->synced || (b->unsure && !c.start.resume));
-        need(!c.start.resume || (same_reach(&c.start.reach, &b->reach) &&
-                                 c.start.epoch == cloud_epoch(client_talk_cloud(b->talk))));
+        check(b->viewing == (b->end_wanted && b->taken == b->acked));
+        check(c.start.resume == b->synced || (b->unsure && !c.start.resume));
+        check(!c.start.resume || (same_reach(&c.start.reach, &b->reach) &&
+                                  c.start.epoch == cloud_epoch(client_talk_cloud(b->talk))));
     } else { /* all that was taken has gone out before */
-        need(b->end_wanted && !b->end_sent && !b->viewing);
-        need(b->in_flight == b->taken - b->acked);
-        need(c.op == CONTROL_END);
+        check(b->end_wanted && !b->end_sent && !b->viewing);
+        check(b->in_flight == b->taken - b->acked);
+        check(c.op == CONTROL_END);
         b->end_sent = true;
     }
-    need(c.op == CONTROL_START || b->ready);
+    check(c.op == CONTROL_START || b->ready);
 }
 
 static void pump(struct book *b, int most)
@@ -139,10 +128,10 @@ static void pump(struct book *b, int most)
         bool more = client_talk_has_more(b->talk);
 
         rc = client_talk_next(b->talk, &m, NULL);
-        need(rc == (more ? 0 : ERR_END));
+        check(rc == (more ? 0 : ERR_END));
         if (rc)
             break;
-        need(!b->bye);
+        check(!b->bye);
         if (m.binary)
             check_frame(b, &m);
         else
@@ -160,11 +149,11 @@ static void hear(struct book *b, bool binary, const void *bytes, size_t len)
     if (!b->alive)
         return;
     rc = client_talk_receive(b->talk, binary, bytes, len, &err);
-    need(!b->ended_due); /* a client that was done hears so with each `sync` */
+    check(!b->ended_due); /* a client that was done hears so with each `sync` */
     if (rc == 0)
         return;
     b->synced &= rc != ERR_END; /* a mirror that does not fit is not resumed */
-    need(err.code == rc && err.text[0]);
+    check(err.code == rc && err.text[0]);
     b->alive = false;
 }
 
@@ -173,7 +162,7 @@ static void hear_message(struct book *b, const struct control_message *m)
     char text[CONTROL_TEXT_MAX];
     size_t len = control_write(text, sizeof text, m);
 
-    need(len > 0);
+    check(len > 0);
     hear(b, false, text, len);
 }
 
@@ -191,8 +180,8 @@ static void say_ready(struct book *b, unsigned window, unsigned epoch, unsigned 
     m.ready.features = bytes & 1 ? 1u << CONTROL_ORDER : 0;
     m.ready.revision = bytes & 31;
     hear_message(b, &m);
-    need(!due || b->alive || window == 0);
-    need(due || !b->alive);
+    check(!due || b->alive || window == 0);
+    check(due || !b->alive);
     if (b->alive) {
         b->ready = true;
         b->ordered_to = bytes & 1 ? (int)(bytes & 31) : -1;
@@ -213,9 +202,9 @@ static void say_ack(struct book *b, uint64_t seq, unsigned how)
                        ? CONTROL_REASON_NONE
                        : (enum control_reason)(1 + how % (CONTROL_REASONS - 1));
     hear_message(b, &m);
-    need(b->alive == alive);
+    check(b->alive == alive);
     /* once, and only of what is under way */
-    need(b->acks_seen - seen == (alive && known && m.ack.status != CONTROL_LATER));
+    check(b->acks_seen - seen == (alive && known && m.ack.status != CONTROL_LATER));
     if (!alive || !known)
         return;
     if (m.ack.status == CONTROL_LATER) {
@@ -334,15 +323,15 @@ static void lose(struct book *b, unsigned how, struct client_retry *retry)
     int code = codes[how % 5], rc, wait_ms, failed = retry->failed;
 
     rc = client_talk_ended(b->talk, code, err_set(&err, code, "lost") ? &err : NULL);
-    need(rc < 0 && err.code == rc && err.text[0]);
+    check(rc < 0 && err.code == rc && err.text[0]);
     if (bye && bye->action == CONTROL_DISCONNECT)
-        need(!client_talk_resumable(b->talk, rc));
+        check(!client_talk_resumable(b->talk, rc));
     if (rc == ERR_DENIED || rc == ERR_NOT_FOUND || rc == ERR_STATE || rc == ERR_INPUT)
-        need(!client_talk_resumable(b->talk, rc));
+        check(!client_talk_resumable(b->talk, rc));
     wait_ms = client_retry_wait_ms(retry, asked_ms, how * 100);
-    need(wait_ms == -1 ||
-         (wait_ms >= (int)asked_ms + CLIENT_RETRY_FIRST_MS / 2 &&
-          wait_ms <= (int)asked_ms + CLIENT_RETRY_MAX_MS && retry->failed == failed + 1));
+    check(wait_ms == -1 ||
+          (wait_ms >= (int)asked_ms + CLIENT_RETRY_FIRST_MS / 2 &&
+           wait_ms <= (int)asked_ms + CLIENT_RETRY_MAX_MS && retry->failed == failed + 1));
     connect_again(b);
 }
 
@@ -357,8 +346,8 @@ static void send_frame(struct book *b, unsigned bytes)
     if (b->next_seq == FRAMES_MAX)
         return;
     rc = client_talk_send(b->talk, &f, NULL);
-    need(rc == 0 || b->end_wanted || window == 0 || rc == ERR_LIMIT);
-    need(rc != 0 || (window > 0 && !b->end_wanted && b->ready && !b->bye));
+    check(rc == 0 || b->end_wanted || window == 0 || rc == ERR_LIMIT);
+    check(rc != 0 || (window > 0 && !b->end_wanted && b->ready && !b->bye));
     if (rc)
         return;
     b->frames[b->next_seq].taken = true;
@@ -368,7 +357,7 @@ static void send_frame(struct book *b, unsigned bytes)
         b->next_seq = FRAMES_MAX;
     f.seq = b->next_seq - 1;
     if (client_talk_window(b->talk) > 0 && bytes % 3 == 0)
-        need(client_talk_send(b->talk, &f, NULL) == ERR_INPUT); /* the same number again */
+        check(client_talk_send(b->talk, &f, NULL) == ERR_INPUT); /* the same number again */
 }
 
 static void act(struct book *b, struct input *in, struct client_retry *retry)
@@ -421,7 +410,7 @@ static void act(struct book *b, struct input *in, struct client_retry *retry)
         break;
     default:
         if (client_talk_held(b->talk, &for_ms)) {
-            need(b->held && b->in_flight == 0);
+            check(b->held && b->in_flight == 0);
             client_talk_go_on(b->talk);
             b->held = false;
         }
@@ -442,11 +431,11 @@ static void end_well(struct book *b)
         for (int k = 0; k < FRAMES_MAX; k++)
             if (b->frames[k].sent && !b->frames[k].acked)
                 say_ack(b, (uint64_t)k, 0);
-        need(b->acked > before);
+        check(b->acked > before);
     }
-    need(b->acked == b->taken && client_talk_unanswered(b->talk) == 0);
+    check(b->acked == b->taken && client_talk_unanswered(b->talk) == 0);
     pump(b, 300);
-    need(b->end_sent == (b->end_wanted && !b->viewing));
+    check(b->end_sent == (b->end_wanted && !b->viewing));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -464,19 +453,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct input in = {data, size};
 
     if (!scratch)
-        need(delta_scratch_new(&scratch, NULL) == 0);
+        check(delta_scratch_new(&scratch, NULL) == 0);
     memset(&b, 0, sizeof b);
-    need(client_talk_new(&b.talk, &config, NULL) == 0);
+    check(client_talk_new(&b.talk, &config, NULL) == 0);
     connect_again(&b);
     for (int i = 0; i < EVENTS_MAX && in.n; i++) {
         act(&b, &in, &retry);
-        need(client_talk_unanswered(b.talk) == b.taken - b.acked); /* nothing is lost */
+        check(client_talk_unanswered(b.talk) == b.taken - b.acked); /* nothing is lost */
     }
     end_well(&b);
     stats = client_talk_stats(b.talk);
-    need(stats->frames_answered == (uint64_t)b.taken && stats->frames_sent == (uint64_t)b.taken);
-    need(stats->duplicates <= stats->frames_resent);
+    check(stats->frames_answered == (uint64_t)b.taken && stats->frames_sent == (uint64_t)b.taken);
+    check(stats->duplicates <= stats->frames_resent);
     client_talk_free(&b.talk);
-    need(b.talk == NULL);
+    check(b.talk == NULL);
     return 0;
 }

@@ -16,7 +16,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define MESSAGE_MAX 65536u
 #define SESSIONS_KEPT 20 /* inputs that share a session, one after the other */
 
-static struct rig rig;
 static struct api_config config;
 static struct ws_peer_env env;
 static struct ws_peer peer;
@@ -43,9 +42,9 @@ static void start_once(void)
 
     if (rig.core)
         return;
-    rig_open(&rig);
+    rig_open();
     need(atexit(remove_models) == 0);
-    rig_picture(&rig, 64, 48, 40);
+    rig_picture(64, 48, 40);
     config.ops = &core_ops;
     config.core = rig.core;
     config.auth_mode = API_AUTH_NONE;
@@ -64,7 +63,7 @@ static void make_session(void)
     o.K = (struct intrinsics){60, 60, 31.5f, 23.5f};
     o.camera_w = 64;
     o.camera_h = 48;
-    rig_session(&rig, &o, id);
+    rig_session(&o, id);
     seq = 0;
 }
 
@@ -128,7 +127,7 @@ static void receive(const void *data, size_t len, bool binary)
 static void receive_frame(const uint8_t *data, size_t len, bool picture)
 {
     static uint8_t msg[MESSAGE_MAX];
-    struct frame f = rig_frame(&rig, ++seq);
+    struct frame f = rig_frame(++seq);
     size_t most = MESSAGE_MAX - FRAME_HEAD_BYTES;
 
     f.width = 64;
@@ -173,7 +172,7 @@ static void settle(void)
 
     for (int i = 0; i < 500000; i++) {
         hear();
-        info = rig_info(&rig, id);
+        info = rig_info(id);
         if (info.counts.queued == 0)
             break;
         usleep(100);

@@ -1,17 +1,7 @@
 /* fuzz_gpu_object - an object of a stranger: unpacked, packed again, and matched with itself */
 #include "gpu/recognise/match.h"
 #include "gpu/recognise/match_point.h"
-
-#include <stdlib.h>
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(int ok)
-{
-    if (!ok)
-        abort();
-}
+#include "tests/support/fuzz_case.h"
 
 static void check_bytes(const struct object *o)
 {

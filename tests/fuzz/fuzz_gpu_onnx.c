@@ -4,13 +4,10 @@
  * Bounds are small so that a run is short; what they refuse is refused before it is allocated.
  */
 #include "gpu/net/net_graph.h"
-
-#include <stdlib.h>
+#include "tests/support/fuzz_case.h"
 
 #define SIDE 16
 #define FLOPS_MAX 1e7
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void run(const struct net *net, const struct net_limits *limits, const int shape[4])
 {

@@ -10,18 +10,11 @@
 #include "gpu/mono/session_cpu.h"
 #include "gpu/panorama/panorama_cpu.h"
 #include "proto/section.h"
+#include "tests/support/fuzz_case.h"
 #include "tests/support/line.h"
 
 #define SIDE 16
 #define POINTS 40
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(int ok)
-{
-    if (!ok)
-        abort();
-}
 
 static struct gpu_session_config config(int cells, int views)
 {

@@ -5,18 +5,7 @@
  * keyframe that comes, is bundled, and is saved and taken again the same way.
  */
 #include "gpu/tie/bundle.h"
-
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void need(int ok)
-{
-    if (!ok)
-        abort();
-}
+#include "tests/support/fuzz_case.h"
 
 static struct ties *fresh(void)
 {
@@ -24,7 +13,7 @@ static struct ties *fresh(void)
     struct ties *t;
 
     params_fill(&params, &tie_params_stage, NULL, NULL);
-    need(ties_new(&t, &params, NULL) == 0);
+    check(ties_new(&t, &params, NULL) == 0);
     return t;
 }
 
@@ -35,11 +24,11 @@ static void there_and_back(struct ties *t, uint32_t n)
     struct ties *back = fresh();
     uint32_t n_back;
 
-    need(once && twice);
-    need(ties_save(t, n, once, cap, &len, NULL) == 0);
-    need(ties_load(back, &n_back, once, len, NULL) == 0 && n_back == n);
-    need(ties_save(back, n, twice, cap, &again_len, NULL) == 0);
-    need(again_len == len && memcmp(once, twice, len) == 0);
+    check(once && twice);
+    check(ties_save(t, n, once, cap, &len, NULL) == 0);
+    check(ties_load(back, &n_back, once, len, NULL) == 0 && n_back == n);
+    check(ties_save(back, n, twice, cap, &again_len, NULL) == 0);
+    check(again_len == len && memcmp(once, twice, len) == 0);
     ties_free(&back);
     free(once);
     free(twice);
@@ -50,13 +39,13 @@ static void bundle(struct ties *t, uint32_t n, const struct ties_place *place)
     struct bundle *b;
     struct rigid T;
 
-    need(bundle_new(&b, t, n, place, NULL) == 0);
+    check(bundle_new(&b, t, n, place, NULL) == 0);
     while (bundle_step(b)) {
     }
     for (uint32_t k = 0; k < n; k++) {
         bundle_pose(b, k, &T);
         for (int c = 0; c < 3; c++)
-            need(isfinite(T.t[c]));
+            check(isfinite(T.t[c]));
     }
     bundle_free(&b);
 }
@@ -75,10 +64,10 @@ static void use(struct ties *t, uint32_t n)
     for (int i = 0; i < TIES_WORLDS; i++)
         place[i].T = sim3_identity();
     place[0].fixed = true;
-    need(ties_solve(t, place, NULL) == 0);
+    check(ties_solve(t, place, NULL) == 0);
     for (int i = 0; i < TIES_WORLDS; i++)
         for (int c = 0; c < 3; c++)
-            need(isfinite(place[i].T.t[c]));
+            check(isfinite(place[i].T.t[c]));
     bundle(t, n, place);
 }
 
@@ -91,7 +80,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         there_and_back(t, n);
         use(t, n);
     } else {
-        need(n == 0);
+        check(n == 0);
     }
     ties_free(&t);
     return 0;

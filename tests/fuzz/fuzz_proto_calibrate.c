@@ -5,22 +5,11 @@
  * written again.
  */
 #include "proto/geom/calibrate.h"
+#include "tests/support/fuzz_case.h"
 
-#include <math.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define GRID 3
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(int ok)
-{
-    if (!ok)
-        abort();
-}
 
 static void try_line(const uint8_t *data, size_t size)
 {

@@ -7,18 +7,9 @@
  */
 #include "proto/cloud/cloud.h"
 #include "proto/wire/delta.h"
-
-#include <stdlib.h>
+#include "tests/support/fuzz_case.h"
 
 #define MESSAGES_MAX 32
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(int ok)
-{
-    if (!ok)
-        abort();
-}
 
 static void check_mirror(const struct cloud *c)
 {

@@ -1,17 +1,7 @@
 /* fuzz_proto_depth - a depth map of a stranger: unpacked, and what was accepted survives a round
  * trip */
 #include "proto/wire/depth.h"
-
-#include <stdlib.h>
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(int ok)
-{
-    if (!ok)
-        abort();
-}
+#include "tests/support/fuzz_case.h"
 
 /* Values are written again as the depths that they stand for. */
 static void check_map(struct depth_decoder *decoder, const struct depth_map *map)

@@ -1,18 +1,7 @@
 /* fuzz_proto_frame - a frame message of a stranger: parsed, and what was accepted survives a round
  * trip */
 #include "proto/wire/frame.h"
-
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(int ok)
-{
-    if (!ok)
-        abort();
-}
+#include "tests/support/fuzz_case.h"
 
 /* An accepted frame is sane, and its header encodes to a message that gives the same frame. */
 static void check_frame(const struct frame *f, enum frame_pose_convention convention)

@@ -1,21 +1,11 @@
 /* fuzz_proto_jpeg - a picture of a stranger: probed, and decoded at full size and at an eighth */
 #include "proto/image/jpeg.h"
-
-#include <stdlib.h>
-#include <string.h>
+#include "tests/support/fuzz_case.h"
 
 #define SIDE_MAX 512
 #define GUARD 64
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 static const struct jpeg_limits limits = {SIDE_MAX, SIDE_MAX, 12, 1u << 16, 2000};
-
-static void check(int ok)
-{
-    if (!ok)
-        abort();
-}
 
 static void decode(struct jpeg_decoder *d, int w, int h, const uint8_t *data, size_t size)
 {

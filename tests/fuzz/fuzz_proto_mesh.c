@@ -5,17 +5,7 @@
  * area, no more of either than the file has bytes; what is refused leaves nothing and says why.
  */
 #include "proto/cloud/mesh.h"
-
-#include <math.h>
-#include <stdlib.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(int ok)
-{
-    if (!ok)
-        abort();
-}
+#include "tests/support/fuzz_case.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -5,21 +5,11 @@
  * written as plain text are read as the same ones; what is refused leaves nothing and says why.
  */
 #include "proto/cloud/ply.h"
+#include "tests/support/fuzz_case.h"
 
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(int ok)
-{
-    if (!ok)
-        abort();
-}
 
 /* A file in memory, made once; path names it. */
 static int file(char path[64])

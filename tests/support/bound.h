@@ -26,10 +26,4 @@ static inline bool bound_at_most(const char *what, double value, double bound, c
     return value <= bound || !bound_wanted();
 }
 
-static inline bool bound_at_least(const char *what, double value, double bound, const char *unit)
-{
-    printf("# %s: %.4g %s, at least %.4g on a calm machine\n", what, value, unit, bound);
-    return value >= bound || !bound_wanted();
-}
-
 #endif

@@ -5,16 +5,11 @@
 #ifndef RECOND_TESTS_SUPPORT_CLOUD_H
 #define RECOND_TESTS_SUPPORT_CLOUD_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "proto/cloud/cloud.h"
+#include "tests/support/unit.h"
 
 #define SLOTS 3000u
 

@@ -2,13 +2,8 @@
 #ifndef RECOND_TESTS_CONTROL_CASE_H
 #define RECOND_TESTS_CONTROL_CASE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "proto/wire/refusal.h"
+#include "tests/support/unit.h"
 
 #include <stdio.h>
 #include <stdlib.h>

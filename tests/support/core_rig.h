@@ -33,8 +33,11 @@ struct rig {
     size_t jpeg_len;
 };
 
+static struct rig rig; /* a program has one core at a time, as it has one fake_gpu_plan */
+
 struct rig_client {
     struct stream *s;
+    char id[API_ID_CAP]; /* of its session */
     struct cloud *cloud;
     struct control_ready ready;
     struct control_sync sync;
@@ -78,52 +81,58 @@ static inline void rig_config(struct config *config, const char *models)
 }
 
 /* A picture of w x h; the first byte of rows differ with `shade`. */
-static inline void rig_picture(struct rig *r, int w, int h, int shade)
+static inline void rig_picture(int w, int h, int shade)
 {
     uint8_t *rgb = malloc((size_t)w * (size_t)h * 3);
 
     for (int i = 0; i < w * h * 3; i++)
         rgb[i] = (uint8_t)(shade + i / 3 % w / 4);
-    free(r->jpeg);
-    r->jpeg = jpeg_write(rgb, w, h, 90, &r->jpeg_len);
+    free(rig.jpeg);
+    rig.jpeg = jpeg_write(rgb, w, h, 90, &rig.jpeg_len);
     free(rgb);
 }
 
 /* Open, but not ready: sessions that come back are not fed yet. */
-static inline void rig_load_with(struct rig *r, struct config *config)
+static inline void rig_load_with(struct config *config)
 {
     static const struct edge_ops ops = {rig_on_wake, rig_on_gone};
     struct err err = {0};
 
     log_open(CONFIG_LOG_TEXT, LOG_EMERG);
-    rig_picture(r, 320, 240, 40);
-    if (core_open(&r->core, config, &fake_backend, &err))
+    rig_picture(320, 240, 40);
+    if (core_open(&rig.core, config, &fake_backend, &err))
         fail_msg("%s: %s", err.where, err.text);
-    core_set_edges(r->core, &ops, r, NULL);
+    core_set_edges(rig.core, &ops, &rig, NULL);
 }
 
-static inline void rig_open_with(struct rig *r, struct config *config)
+static inline void rig_open_with(struct config *config)
 {
-    rig_load_with(r, config);
-    core_set_ready(r->core);
+    rig_load_with(config);
+    core_set_ready(rig.core);
 }
 
-static inline void rig_open(struct rig *r)
+/* What the rig is to open with: small networks, a device with nothing planned. */
+static inline void rig_prepare(struct config *config)
+{
+    memset(&rig, 0, sizeof(rig));
+    memset(&fake_gpu_plan, 0, sizeof(fake_gpu_plan));
+    tiny_models(rig.models);
+    rig_config(config, rig.models);
+}
+
+static inline void rig_open(void)
 {
     struct config config;
 
-    memset(r, 0, sizeof(*r));
-    memset(&fake_gpu_plan, 0, sizeof(fake_gpu_plan));
-    tiny_models(r->models);
-    rig_config(&config, r->models);
-    rig_open_with(r, &config);
+    rig_prepare(&config);
+    rig_open_with(&config);
 }
 
-static inline void rig_close(struct rig *r)
+static inline void rig_close(void)
 {
-    core_close(&r->core);
-    free(r->jpeg);
-    tiny_models_remove(r->models);
+    core_close(&rig.core);
+    free(rig.jpeg);
+    tiny_models_remove(rig.models);
     assert_int_equal(fake_gpu_plan.sessions,
                      0); /* whatever happened, the device got everything back */
     assert_int_equal(fake_gpu_plan.models, 0);
@@ -144,66 +153,83 @@ static inline struct session_options rig_options(void)
     return o;
 }
 
-static inline void rig_session(struct rig *r, const struct session_options *o, char id[API_ID_CAP])
+static inline void rig_session(const struct session_options *o, char id[API_ID_CAP])
 {
     struct session_info info;
     struct err err = {0};
     int retry;
 
-    if (core_ops.session_create(r->core, o, "", &info, &retry, &err))
+    if (core_ops.session_create(rig.core, o, "", &info, &retry, &err))
         fail_msg("%s: %s", err.where, err.text);
     memcpy(id, info.id, API_ID_CAP);
 }
 
-static inline struct session_info rig_info(struct rig *r, const char *id)
+static inline struct session_info rig_info(const char *id)
 {
     struct session_info info;
 
-    assert_int_equal(core_ops.session_get(r->core, id, &info, NULL), 0);
+    assert_int_equal(core_ops.session_get(rig.core, id, &info, NULL), 0);
     return info;
 }
 
 /* A client that says this `start`. Returns what it was answered. */
-static inline int rig_connect_as(struct rig *r, struct rig_client *c, const char *id,
+static inline int rig_connect_as(struct rig_client *c, const char *id,
                                  const struct control_start *start, struct err *err)
 {
     const struct cloud_limits limits = {100000, 100000};
+    char own[API_ID_CAP];
 
+    snprintf(own, sizeof(own), "%s", id); /* which may be the client's, of its last connection */
     memset(c, 0, sizeof(*c));
+    memcpy(c->id, own, sizeof(own));
     assert_int_equal(cloud_new(&c->cloud, &limits, NULL), 0);
     assert_int_equal(depth_decoder_new(&c->decoder, NULL), 0);
-    assert_int_equal(core_ops.stream_open(r->core, id, start->role, c, &c->s, err), 0);
+    assert_int_equal(core_ops.stream_open(rig.core, c->id, start->role, c, &c->s, err), 0);
     return core_ops.stream_start(c->s, start, err);
 }
 
 /* A client that asks for the depth of every n-th used frame; 0: does not ask. */
-static inline void rig_connect_depth(struct rig *r, struct rig_client *c, const char *id,
-                                     enum control_role role, uint32_t depth_every)
+static inline void rig_connect_depth(struct rig_client *c, const char *id, enum control_role role,
+                                     uint32_t depth_every)
 {
     const struct control_start start = {
         .role = role, .codecs = 7, .pose = FRAME_POSE_CV, .depth_every = depth_every};
     struct err err = {0};
 
-    if (rig_connect_as(r, c, id, &start, &err))
+    if (rig_connect_as(c, id, &start, &err))
         fail_msg("%s: %s", err.where, err.text);
 }
 
 /* A client that feeds the source of this name. */
-static inline void rig_connect_source(struct rig *r, struct rig_client *c, const char *id,
-                                      const char *name)
+static inline void rig_connect_source(struct rig_client *c, const char *id, const char *name)
 {
     struct control_start start = {.role = CONTROL_INGEST, .codecs = 7, .pose = FRAME_POSE_CV};
     struct err err = {0};
 
     snprintf(start.source, sizeof(start.source), "%s", name);
-    if (rig_connect_as(r, c, id, &start, &err))
+    if (rig_connect_as(c, id, &start, &err))
         fail_msg("%s: %s", err.where, err.text);
 }
 
-static inline void rig_connect(struct rig *r, struct rig_client *c, const char *id,
-                               enum control_role role)
+static inline void rig_connect(struct rig_client *c, const char *id, enum control_role role)
 {
-    rig_connect_depth(r, c, id, role, 0);
+    rig_connect_depth(c, id, role, 0);
+}
+
+/* A session of these options (NULL: those of rig_options()), and the client that feeds it. */
+static inline void rig_join(struct rig_client *c, const struct session_options *o)
+{
+    const struct session_options usual = rig_options();
+    char id[API_ID_CAP];
+
+    rig_session(o ? o : &usual, id);
+    rig_connect(c, id, CONTROL_INGEST);
+}
+
+static inline void rig_begin(struct rig_client *c, const struct session_options *o)
+{
+    rig_open();
+    rig_join(c, o);
 }
 
 static inline void rig_disconnect(struct rig_client *c)
@@ -211,6 +237,12 @@ static inline void rig_disconnect(struct rig_client *c)
     core_ops.stream_close(c->s);
     cloud_free(&c->cloud);
     depth_decoder_free(&c->decoder);
+}
+
+static inline void rig_end(struct rig_client *c)
+{
+    rig_disconnect(c);
+    rig_close();
 }
 
 /* One message into the client. Returns what it was. */
@@ -293,7 +325,7 @@ static inline void rig_wait_count(const atomic_int *counter, int n)
     assert_int_equal(atomic_load(counter), n);
 }
 
-static inline struct frame rig_frame(const struct rig *r, uint64_t seq)
+static inline struct frame rig_frame(uint64_t seq)
 {
     struct frame f = {.seq = seq,
                       .t_capture_ns = seq * 33333333,
@@ -301,8 +333,8 @@ static inline struct frame rig_frame(const struct rig *r, uint64_t seq)
                       .width = 320,
                       .height = 240,
                       .T_wc = rigid_identity(),
-                      .payload = r->jpeg,
-                      .payload_len = (uint32_t)r->jpeg_len};
+                      .payload = rig.jpeg,
+                      .payload_len = (uint32_t)rig.jpeg_len};
 
     f.T_wc.t[0] = 0.01f * (float)seq;
     return f;
@@ -319,11 +351,47 @@ static inline int rig_send_frame(struct rig_client *c, const struct frame *f, st
     return rc;
 }
 
-static inline int rig_send(struct rig *r, struct rig_client *c, uint64_t seq)
+static inline int rig_send(struct rig_client *c, uint64_t seq)
 {
-    struct frame f = rig_frame(r, seq);
+    struct frame f = rig_frame(seq);
 
     return rig_send_frame(c, &f, NULL);
+}
+
+/* The client's n-th answer is waited for when the frame is sent. Returns what sending it did. */
+static inline int rig_ask(struct rig_client *c, const struct frame *f, int n)
+{
+    int rc = rig_send_frame(c, f, NULL);
+
+    rig_wait_acks(c, n);
+    return rc;
+}
+
+/* Sends the frame and gives its answer, which is the next one. */
+static inline struct control_ack rig_answer(struct rig_client *c, const struct frame *f)
+{
+    int n = c->n_acks;
+
+    rig_ask(c, f, n + 1);
+    return c->acks[n % RIG_ACKS];
+}
+
+static inline int rig_step(struct rig_client *c, uint64_t seq, int n)
+{
+    struct frame f = rig_frame(seq);
+
+    return rig_ask(c, &f, n);
+}
+
+/* Frames [first, last], each answered before the next is sent. */
+static inline void rig_feed(struct rig_client *c, uint64_t first, uint64_t last)
+{
+    int had = c->n_acks;
+
+    for (uint64_t seq = first; seq <= last; seq++) {
+        assert_int_equal(rig_send(c, seq), 0);
+        rig_wait_acks(c, ++had);
+    }
 }
 
 #endif

@@ -73,6 +73,18 @@ static int fault_io_hit(const char *from, bool writes)
     return happens;
 }
 
+/* How many descriptors this process has open. */
+static inline int fault_io_descriptors(void)
+{
+    DIR *d = opendir("/proc/self/fd");
+    int n = 0;
+
+    while (readdir(d))
+        n++;
+    closedir(d);
+    return n;
+}
+
 static void *fault_io_next(const char *name)
 {
     return dlsym(RTLD_NEXT, name);

@@ -24,6 +24,21 @@ static atomic_long fault_malloc_count, fault_malloc_fail, fault_malloc_failed;
 static atomic_bool fault_malloc_for_ever;
 static _Thread_local int fault_malloc_exempt;
 
+static inline void fault_malloc_arm(long n, bool for_ever)
+{
+    atomic_store(&fault_malloc_failed, 0);
+    atomic_store(&fault_malloc_for_ever, for_ever);
+    atomic_store(&fault_malloc_fail, n);
+}
+
+/* Returns how many allocations failed. */
+static inline long fault_malloc_disarm(void)
+{
+    atomic_store(&fault_malloc_for_ever, false);
+    atomic_store(&fault_malloc_fail, 0);
+    return atomic_load(&fault_malloc_failed);
+}
+
 /* Allocations come before a sanitizer has set itself up. */
 #define FAULT_MALLOC_PLAIN \
     __attribute__((no_sanitize("address"), no_sanitize("undefined"), no_sanitize("thread")))

@@ -4,11 +4,7 @@
 #ifndef RECOND_TESTS_SUPPORT_FILE_CASE_H
 #define RECOND_TESTS_SUPPORT_FILE_CASE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/support/unit.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -62,11 +58,10 @@ static inline int file_case_count(void)
     return n;
 }
 
-static inline int file_case_open(void **state)
+FIXTURE(file_case_open)
 {
     const char *tmp = getenv("TMPDIR");
 
-    (void)state;
     snprintf(file_case_folder, sizeof file_case_folder, "%s/recond-files.XXXXXX",
              tmp ? tmp : "/tmp");
     if (!mkdtemp(file_case_folder))
@@ -75,13 +70,12 @@ static inline int file_case_open(void **state)
     return 0;
 }
 
-static inline int file_case_close(void **state)
+FIXTURE(file_case_close)
 {
-    (void)state;
     unlink(file_case_path);
     return rmdir(file_case_folder);
 }
 
-#define FILE_CASE(f) cmocka_unit_test_setup_teardown(f, file_case_open, file_case_close)
+#define FILE_TEST(name) TEST_WITH(name, file_case_open, file_case_close)
 
 #endif

@@ -5,11 +5,9 @@
 #define RECOND_TESTS_GEOM_CASE_H
 
 #include "proto/geom/sim3.h"
+#include "tests/support/unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
-#include <cmocka.h>
 
 #define DEGREE (M_PI / 180)
 

@@ -13,8 +13,8 @@
 
 #include "daemon/disk/journal.h"
 #include "daemon/log.h"
+#include "tests/support/scratch.h"
 
-#include <ftw.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,17 +48,9 @@ static inline void case_folder(char path[256])
         fail_msg("cannot make %s", path);
 }
 
-static inline int case_unlink(const char *path, const struct stat *st, int type, struct FTW *at)
-{
-    (void)st;
-    (void)type;
-    (void)at;
-    return remove(path);
-}
-
 static inline void case_remove(const char *path)
 {
-    nftw(path, case_unlink, 16, FTW_DEPTH | FTW_PHYS);
+    scratch_remove(path);
 }
 
 /* A log and its entries; entry i has body i, in three parts. */
@@ -122,6 +114,58 @@ static inline void case_new(struct case_log *c, struct journal *j, bool sync, ui
 
     if (journal_log_new(&c->log, j, CASE_ID, sync, next, case_done, c, &err))
         fail_msg("%s: %s", err.where, err.text);
+}
+
+/* The log and the folder of most tests, and what is appended to it. */
+static struct case_log case_a;
+static char case_path[256];
+
+static inline int case_setup(void **state)
+{
+    (void)state;
+    memset(&case_a, 0, sizeof(case_a));
+    case_folder(case_path);
+    return 0;
+}
+
+static inline int case_teardown(void **state)
+{
+    (void)state;
+    case_remove(case_path);
+    return 0;
+}
+
+static inline size_t case_length(int i)
+{
+    return i % 17 == 0 ? 0 : (size_t)(i * 977 % 5000);
+}
+
+static inline enum journal_type case_type(int i)
+{
+    return i % 5 == 4 ? JOURNAL_OUTCOME : JOURNAL_FRAME;
+}
+
+static inline struct journal_scan case_scan(struct journal *j)
+{
+    struct journal_scan scan;
+    struct err err = {0};
+
+    if (journal_scan(j, CASE_ID, &scan, &err))
+        fail_msg("%s: %s", err.where, err.text);
+    return scan;
+}
+
+static inline void case_range(struct case_log *c, int from, int to)
+{
+    for (int i = from; i < to; i++)
+        case_append(c, i, case_type(i), case_length(i));
+}
+
+/* The same, until all that was appended is answered. */
+static inline void case_feed(struct case_log *c, int from, int to)
+{
+    case_range(c, from, to);
+    case_wait(c, to);
 }
 
 #endif

@@ -7,14 +7,9 @@
 #ifndef RECOND_TESTS_NET_REF_H
 #define RECOND_TESTS_NET_REF_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "gpu/net/net.h"
 #include "tests/support/onnx_build.h"
+#include "tests/support/unit.h"
 
 #include <math.h>
 #include <stdio.h>

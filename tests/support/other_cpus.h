@@ -7,21 +7,16 @@
 #ifndef RECOND_TESTS_OTHER_CPUS_H
 #define RECOND_TESTS_OTHER_CPUS_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/support/unit.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-static inline void other_cpus(void **state)
+TEST(other_cpus)
 {
     static const char *const isa[] = {"AVX2", "SSE41"};
-    (void)state;
     if (getenv("DNNL_MAX_CPU_ISA"))
         skip();
     for (size_t i = 0; i < sizeof isa / sizeof *isa; i++) {

@@ -70,6 +70,13 @@ static inline void start_reader(struct reader *r, struct mirror *m, bool resume,
     start_reader_at(r, m, resume, epoch, &(struct control_reach){.revision = revision});
 }
 
+/* A client that holds nothing yet, from its connection on. */
+static inline void begin_reader(struct reader *r, struct mirror *m)
+{
+    open_reader(r, m);
+    start_reader(r, m, false, 0, 0);
+}
+
 static inline void close_reader(struct reader *r)
 {
     outbox_free(&r->o);
@@ -145,6 +152,12 @@ static inline void read_all(struct reader *r)
     do
         kind = step(r);
     while (kind != STREAM_NONE && kind != STREAM_CLOSE);
+}
+
+/* What a client is told of a commit. */
+static inline void tell(struct reader *r, const struct mirror_commit *c)
+{
+    outbox_mark(r->o, c->changed, c->n_changed, c->revision);
 }
 
 /* n changes within `spread` steps, a tenth of them removals. */

@@ -122,15 +122,6 @@ static inline float pair_outside(const struct pair_solid *s, struct vec3 p)
     return s->shape == PAIR_HALL ? -in : in;
 }
 
-/* Distance of a point to the nearest surface. */
-static inline float pair_place_distance(const struct pair_place *place, struct vec3 p)
-{
-    float least = 1e9f;
-    for (int i = 0; i < place->n; i++)
-        least = fminf(least, fabsf(pair_outside(&place->solid[i], p)));
-    return least;
-}
-
 /* Where a ray that begins outside a ball, or a tube's side, meets it; 1e9: nowhere. */
 static inline float pair_round(const float o[3], const float d[3], int n, float radius)
 {

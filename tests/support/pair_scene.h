@@ -7,7 +7,7 @@
 #ifndef RECOND_TESTS_PAIR_SCENE_H
 #define RECOND_TESTS_PAIR_SCENE_H
 
-#include "gpu/gpu.h"
+#include "tests/support/gpu_case.h"
 
 #include <math.h>
 #include <string.h>
@@ -121,6 +121,13 @@ static inline void pair_stand(struct pair_scene *s, struct gpu_session *session,
     e->lens.model = LENS_SPHERE;
     e->T_wc = level;
     pair_draw(s->rgb[0], e);
+}
+
+static inline void pair_compute(struct gpu *g, struct pair_scene *s)
+{
+    struct gpu_item *item = &s->pair.item;
+
+    gpu_case_run(g, &gpu_line_panorama, &item, 1);
 }
 
 static inline struct gpu_session_config pair_config(void)

@@ -18,7 +18,6 @@ static const float region_case_height[SHAPES] = {0.075f, 0.053f, 0.06f, 0.105f,
                                                  0.1f,   0.121f, 0.069f};
 
 struct region_case {
-    struct rig rig;
     struct rig_client client;
     float *depth;
     uint16_t *mm;
@@ -41,15 +40,13 @@ static inline void region_case_open(struct region_case *c)
     struct err err = {0};
 
     memset(c, 0, sizeof(*c));
-    memset(&fake_gpu_plan, 0, sizeof(fake_gpu_plan));
-    tiny_models(c->rig.models);
-    rig_config(&config, c->rig.models);
+    rig_prepare(&config);
     snprintf(config.device.use, sizeof(config.device.use), "cpu");
     log_open(CONFIG_LOG_TEXT, LOG_EMERG);
-    rig_picture(&c->rig, REGION_CASE_W, REGION_CASE_H, 40);
-    if (core_open(&c->rig.core, &config, &processor, &err))
+    rig_picture(REGION_CASE_W, REGION_CASE_H, 40);
+    if (core_open(&rig.core, &config, &processor, &err))
         fail_msg("%s: %s", err.where, err.text);
-    core_set_ready(c->rig.core);
+    core_set_ready(rig.core);
     c->depth = malloc(pixels * sizeof(*c->depth));
     c->mm = malloc(pixels * sizeof(*c->mm));
     c->planes = malloc(2 * pixels);
@@ -58,7 +55,7 @@ static inline void region_case_open(struct region_case *c)
 
 static inline void region_case_close(struct region_case *c)
 {
-    rig_close(&c->rig);
+    rig_close();
     free(c->depth);
     free(c->mm);
     free(c->planes);
@@ -77,15 +74,15 @@ static inline void region_case_session(struct region_case *c, int fusion)
     o.up = SESSION_UP_Z;
     o.max_points = 100000;
     o.fusion = (enum session_fusion)fusion;
-    rig_session(&c->rig, &o, c->id);
-    rig_connect(&c->rig, &c->client, c->id, CONTROL_INGEST);
+    rig_session(&o, c->id);
+    rig_connect(&c->client, c->id, CONTROL_INGEST);
     c->seq = 0;
 }
 
 static inline void region_case_end(struct region_case *c)
 {
     rig_disconnect(&c->client);
-    assert_int_equal(core_ops.session_delete(c->rig.core, c->id, NULL), 0);
+    assert_int_equal(core_ops.session_delete(rig.core, c->id, NULL), 0);
 }
 
 /* One frame of a camera, with noise of its own. */
@@ -95,7 +92,7 @@ static inline void region_case_frame(struct region_case *c, enum shape shape,
     const struct shape_place place[2] = {{SHAPE_TABLE, rigid_identity()},
                                          {shape, region_case_place(shape)}};
     const size_t pixels = REGION_CASE_W * REGION_CASE_H;
-    struct frame f = rig_frame(&c->rig, ++c->seq);
+    struct frame f = rig_frame(++c->seq);
     struct err err = {0};
     int had = c->client.n_acks;
 
@@ -152,13 +149,12 @@ static inline struct rigid region_case_truth(const struct api_region *r, enum sh
     return rigid_mul(&T_bw, &T_ws);
 }
 
-static inline int region_case_enrol(struct region_case *c, const char *name,
-                                    const struct api_region *r, struct api_object *object,
-                                    struct err *err)
+static inline int region_case_enrol(const char *name, const struct api_region *r,
+                                    struct api_object *object, struct err *err)
 {
     const struct api_shape shape = {.region = r};
 
-    return core_ops.object_add(c->rig.core, "", name, "", &shape, object, err);
+    return core_ops.object_add(rig.core, "", name, "", &shape, object, err);
 }
 
 #endif

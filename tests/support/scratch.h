@@ -7,6 +7,7 @@
 #ifndef RECOND_TESTS_SCRATCH_H
 #define RECOND_TESTS_SCRATCH_H
 
+#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -21,6 +22,21 @@ static inline void scratch_path(char path[SCRATCH_CAP], const char *name)
 
     if (n < 0 || n >= SCRATCH_CAP)
         snprintf(path, SCRATCH_CAP, "/tmp/recond-%s-XXXXXX", name);
+}
+
+static inline int scratch_remove_entry(const char *path, const struct stat *st, int kind,
+                                       struct FTW *where)
+{
+    (void)st;
+    (void)kind;
+    (void)where;
+    return remove(path);
+}
+
+/* A folder with all that is in it. */
+static inline int scratch_remove(const char *folder)
+{
+    return nftw(folder, scratch_remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 
 #endif

@@ -4,15 +4,10 @@
 #ifndef RECOND_TESTS_SUPPORT_STATE_WALK_H
 #define RECOND_TESTS_SUPPORT_STATE_WALK_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "gpu/mono/state.h"
 #include "proto/section.h"
 #include "tests/support/line.h"
+#include "tests/support/unit.h"
 
 #include <unistd.h>
 

@@ -10,7 +10,6 @@
 #include "daemon/disk/store.h"
 
 #include <fcntl.h>
-#include <ftw.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -18,14 +17,6 @@
 #define FRAMES 40
 
 static char folder[SCRATCH_CAP];
-
-static inline int remove_entry(const char *path, const struct stat *st, int kind, struct FTW *where)
-{
-    (void)st;
-    (void)kind;
-    (void)where;
-    return remove(path);
-}
 
 static inline int make_folder(void **state)
 {
@@ -37,7 +28,7 @@ static inline int make_folder(void **state)
 static inline int remove_folder(void **state)
 {
     (void)state;
-    return nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    return scratch_remove(folder);
 }
 
 /* The networks are made anew for each start, but are the same ones. */
@@ -50,32 +41,28 @@ static inline void set_age(const char *models, const char *name)
     assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
 }
 
-static inline void store_config(struct rig *r, struct config *config, int checkpoint_frames,
-                                int delay_us)
+static inline void store_config(struct config *config, int checkpoint_frames, int delay_us)
 {
-    memset(r, 0, sizeof(*r));
-    memset(&fake_gpu_plan, 0, sizeof(fake_gpu_plan));
+    rig_prepare(config);
     atomic_store(&fake_gpu_plan.delay_us, delay_us);
-    tiny_models(r->models);
-    set_age(r->models, "flat.onnx");
-    set_age(r->models, "still.onnx");
-    rig_config(config, r->models);
+    set_age(rig.models, "flat.onnx");
+    set_age(rig.models, "still.onnx");
     snprintf(config->journal.path, sizeof(config->journal.path), "%s", folder);
     config->journal.checkpoint_frames = checkpoint_frames;
 }
 
 /* delay_us: of each batch, also of those that are replayed. */
-static inline void open_slow_rig(struct rig *r, int checkpoint_frames, int delay_us)
+static inline void open_slow_rig(int checkpoint_frames, int delay_us)
 {
     struct config config;
 
-    store_config(r, &config, checkpoint_frames, delay_us);
-    rig_open_with(r, &config);
+    store_config(&config, checkpoint_frames, delay_us);
+    rig_open_with(&config);
 }
 
-static inline void open_rig(struct rig *r, int checkpoint_frames)
+static inline void open_rig(int checkpoint_frames)
 {
-    open_slow_rig(r, checkpoint_frames, 0);
+    open_slow_rig(checkpoint_frames, 0);
 }
 
 static inline struct session_options options(enum session_mode mode)
@@ -89,30 +76,58 @@ static inline struct session_options options(enum session_mode mode)
 }
 
 /* Another picture for each frame, so that a frame that is used twice or not at all shows. */
-static inline int send_one(struct rig *r, struct rig_client *c, uint64_t seq)
+static inline int send_one(struct rig_client *c, uint64_t seq)
 {
-    struct frame f = rig_frame(r, seq);
+    struct frame f = rig_frame(seq);
 
     f.T_wc.t[1] = 0.02f * (float)(seq % 7);
     return rig_send_frame(c, &f, NULL);
 }
 
 /* Frames [first, last], each acknowledged before the next. */
-static inline void feed(struct rig *r, struct rig_client *c, uint64_t first, uint64_t last)
+static inline void feed(struct rig_client *c, uint64_t first, uint64_t last)
 {
     int had = c->n_acks;
 
     for (uint64_t seq = first; seq <= last; seq++) {
-        send_one(r, c, seq);
+        send_one(c, seq);
         rig_wait_acks(c, ++had);
     }
 }
 
-static inline void wait_until_back(struct rig *r, const char *id)
+static inline void wait_until_back(const char *id)
 {
-    for (int i = 0; i < 60000 && rig_info(r, id).state == SESSION_RECOVERING; i++)
+    for (int i = 0; i < 60000 && rig_info(id).state == SESSION_RECOVERING; i++)
         usleep(1000);
-    assert_int_not_equal(rig_info(r, id).state, SESSION_RECOVERING);
+    assert_int_not_equal(rig_info(id).state, SESSION_RECOVERING);
+}
+
+/* The folder's core again, and what its session is when it has come back. */
+static inline struct session_info come_back(int checkpoint_frames, const char *id)
+{
+    open_rig(checkpoint_frames);
+    wait_until_back(id);
+    return rig_info(id);
+}
+
+static inline void settle(void)
+{
+    for (int i = 0; i < 60000 && core_unsettled(rig.core); i++)
+        usleep(1000);
+    assert_int_equal(core_unsettled(rig.core), 0);
+}
+
+static inline void close_it(const char *id)
+{
+    assert_int_equal(core_ops.session_close(rig.core, id, NULL), 0);
+}
+
+static inline struct session_info wait_closed(const char *id)
+{
+    for (int i = 0; i < 60000 && rig_info(id).state != SESSION_CLOSED; i++)
+        usleep(1000);
+    assert_int_equal(rig_info(id).state, SESSION_CLOSED);
+    return rig_info(id);
 }
 
 static inline void balanced(const struct session_info *i)
@@ -128,25 +143,22 @@ static inline struct session_info undisturbed(uint64_t n)
     static struct rig_client c;
     struct session_options o = options(SESSION_LOSSLESS);
     struct session_info info;
-    char id[API_ID_CAP];
-    struct rig r;
 
     o.journal = SESSION_JOURNAL_OFF;
-    rig_open(&r);
-    rig_session(&r, &o, id);
-    rig_connect(&r, &c, id, CONTROL_INGEST);
-    feed(&r, &c, 1, n);
-    info = rig_info(&r, id);
-    rig_disconnect(&c);
-    rig_close(&r);
+    rig_begin(&c, &o);
+    feed(&c, 1, n);
+    info = rig_info(c.id);
+    rig_end(&c);
     return info;
 }
 
-/* In a child: what `act` does, then the end that it chose. Returns the wait status. */
-static inline int in_a_child(void (*act)(int out), char id[API_ID_CAP])
+/* In a child: what `act` does, then the end that it chose. It writes its session's id and n bytes
+ * more. Returns the wait status. */
+static inline int in_a_child_that_tells(void (*act)(int out), char id[API_ID_CAP], void *more,
+                                        size_t n)
 {
     int pipes[2], status;
-    ssize_t n;
+    FILE *in;
     pid_t child;
 
     assert_int_equal(pipe(pipes), 0);
@@ -158,11 +170,17 @@ static inline int in_a_child(void (*act)(int out), char id[API_ID_CAP])
         _exit(99);
     }
     close(pipes[1]);
-    n = read(pipes[0], id, API_ID_CAP);
-    close(pipes[0]);
+    in = fdopen(pipes[0], "rb");
+    assert_int_equal(fread(id, 1, API_ID_CAP, in), API_ID_CAP);
+    assert_int_equal(fread(more, 1, n, in), n);
+    fclose(in);
     assert_int_equal(waitpid(child, &status, 0), child);
-    assert_int_equal(n, API_ID_CAP);
     return status;
+}
+
+static inline int in_a_child(void (*act)(int out), char id[API_ID_CAP])
+{
+    return in_a_child_that_tells(act, id, id, 0);
 }
 
 static inline void tell_id(int out, const char *id)
@@ -178,16 +196,21 @@ static inline void feed_and_be_killed(int out)
 {
     static struct rig_client c;
     struct session_options o = options(SESSION_LOSSLESS);
-    char id[API_ID_CAP];
-    struct rig r;
 
-    open_rig(&r, checkpoint_every);
-    rig_session(&r, &o, id);
-    tell_id(out, id);
-    rig_connect(&r, &c, id, CONTROL_INGEST);
-    feed(&r, &c, 1, frames_before);
+    open_rig(checkpoint_every);
+    rig_join(&c, &o);
+    tell_id(out, c.id);
+    feed(&c, 1, frames_before);
     usleep(checkpoint_every ? 50000 : 0);
     raise(SIGKILL);
+}
+
+/* The session of a process that was killed behind so many frames. Returns its wait status. */
+static inline int feed_and_kill(int checkpoint_frames, uint64_t frames, char id[API_ID_CAP])
+{
+    checkpoint_every = checkpoint_frames;
+    frames_before = frames;
+    return in_a_child(feed_and_be_killed, id);
 }
 
 #endif

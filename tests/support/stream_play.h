@@ -5,14 +5,9 @@
 #ifndef RECOND_TESTS_SUPPORT_STREAM_PLAY_H
 #define RECOND_TESTS_SUPPORT_STREAM_PLAY_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "api/client/client.h"
 #include "tests/support/ws_fake.h"
+#include "tests/support/unit.h"
 
 #define READY                                                                           \
     "{\"op\":\"ready\",\"session\":\"a\",\"epoch\":7,\"revision\":0,\"codec\":\"raw\"," \
@@ -71,11 +66,18 @@ static inline void on_lost(void *ctx, const struct err *why, int retry_ms)
 static struct {
     double reconnect_s;
     int reconnect_attempts, ping_ms, hangup_ms;
-} how __attribute__((unused));
+} how;
 
-static inline struct client_stream *open_stream(struct ws_fake *server, struct seen *seen)
+/* The server that a test plays, the stream that is connected to it, and what was seen of it. */
+static struct ws_fake server;
+static struct client_stream *stream;
+static struct seen seen;
+static struct err err;
+
+/* Connect to the server that was started. */
+static inline void stream_connect(void)
 {
-    struct client_stream_config config = {.url = server->url,
+    struct client_stream_config config = {.url = server.url,
                                           .reconnect_s = how.reconnect_s,
                                           .reconnect_attempts = how.reconnect_attempts,
                                           .ping_ms = how.ping_ms,
@@ -83,37 +85,42 @@ static inline struct client_stream *open_stream(struct ws_fake *server, struct s
                                           .on_lost = on_lost,
                                           .token = "secret",
                                           .pose = FRAME_POSE_CV,
-                                          .ctx = seen,
+                                          .ctx = &seen,
                                           .on_ready = on_ready,
                                           .on_ack = on_ack,
                                           .on_sync = on_sync,
                                           .on_ended = on_ended,
                                           .on_cloud = on_cloud,
                                           .on_error = on_error};
-    struct client_stream *s;
-    struct err err = {0};
 
-    *seen = (struct seen){0};
-    ws_fake_run(server);
-    if (client_stream_open(&s, &config, &err))
+    seen = (struct seen){0};
+    err = (struct err){0};
+    ws_fake_run(&server);
+    if (client_stream_open(&stream, &config, &err))
         fail_msg("%s", err.text);
-    return s;
 }
 
-static inline void stop(struct ws_fake *server)
+static inline void stream_open(void (*play)(struct ws_fake *s))
 {
-    ws_fake_stop(server);
-    if (server->failed_line)
-        fail_msg("the server's side: line %d", server->failed_line);
+    ws_fake_start(&server, play, NULL);
+    stream_connect();
+}
+
+static inline void stream_close(void)
+{
+    client_stream_close(&stream);
+    ws_fake_stop(&server);
+    if (server.failed_line)
+        fail_msg("the server's side: line %d", server.failed_line);
 }
 
 /* Run until `*what` reaches n, or the stream ends. */
-static inline int run_until(struct client_stream *s, const int *what, int n, struct err *err)
+static inline int run_until(const int *what, int n)
 {
     int rc = 0;
 
     for (int i = 0; i < 100 && rc == 0 && (!what || *what < n); i++)
-        rc = client_stream_run(s, 50, err);
+        rc = client_stream_run(stream, 50, &err);
     return rc;
 }
 
@@ -131,61 +138,75 @@ static inline struct frame frame(uint64_t seq)
     return f;
 }
 
+static inline void stream_send(uint64_t seq)
+{
+    struct frame f = frame(seq);
+
+    assert_int_equal(client_stream_send(stream, &f, &err), 0);
+}
+
 /* ------------------------------------------------------------------------- blocks */
 
-struct block_case {
+static struct {
     struct delta_scratch *scratch;
     struct cloud_name name;
     uint64_t keys[4];
-};
+} block;
 
-static inline void block_case_open(struct block_case *b)
+FIXTURE(stream_set_up)
 {
-    assert_int_equal(delta_scratch_new(&b->scratch, NULL), 0);
-    b->name = (struct cloud_name){0, -1, 2, 3};
+    memset(&how, 0, sizeof how);
+    block.name = (struct cloud_name){0, -1, 2, 3};
     for (uint64_t i = 0; i < 4; i++)
-        b->keys[i] = (100 + 50 * i) << KEY_MORTON_AT | 0x40800000u | 0xff;
+        block.keys[i] = (100 + 50 * i) << KEY_MORTON_AT | 0x40800000u | 0xff;
+    return delta_scratch_new(&block.scratch, NULL);
 }
+
+FIXTURE(stream_tear_down)
+{
+    delta_scratch_free(&block.scratch);
+    return 0;
+}
+
+#define STREAM_TEST(name) TEST_WITH(name, stream_set_up, stream_tear_down)
 
 static inline void send_block(struct ws_fake *s, enum delta_op op, uint64_t revision, uint64_t base,
                               uint32_t n_points, uint32_t first, uint32_t n_added, size_t cut)
 {
-    struct block_case *b = s->ctx;
     struct delta d = {.op = op,
                       .codec = CODEC_RAW,
                       .epoch = 7,
                       .revision = revision,
                       .base_revision = base,
-                      .name = b->name,
+                      .name = block.name,
                       .n_points = n_points,
                       .n_added = n_added,
-                      .added = b->keys + first};
+                      .added = block.keys + first};
     const uint8_t *msg;
     size_t len;
 
-    if (delta_encode(b->scratch, &d, &msg, &len, NULL))
+    if (delta_encode(block.scratch, &d, &msg, &len, NULL))
         abort();
     ws_fake_send(s, 2, msg, len, cut);
 }
 
 static inline void send_sync(struct ws_fake *s, uint64_t revision, uint32_t n, bool ended)
 {
-    struct block_case *b = s->ctx;
     struct cloud_limits limits = {16, 100};
     struct cloud *c = NULL;
     struct delta d = {.op = DELTA_PUT,
                       .codec = CODEC_RAW,
                       .epoch = 7,
                       .revision = revision,
-                      .name = b->name,
+                      .name = block.name,
                       .n_points = n,
                       .n_added = n,
-                      .added = b->keys};
+                      .added = block.keys};
     const uint8_t *msg;
     size_t len;
     char text[256];
 
-    if (cloud_new(&c, &limits, NULL) || delta_encode(b->scratch, &d, &msg, &len, NULL) ||
+    if (cloud_new(&c, &limits, NULL) || delta_encode(block.scratch, &d, &msg, &len, NULL) ||
         cloud_apply(c, msg, len, NULL))
         abort();
     snprintf(text, sizeof text,

@@ -7,12 +7,7 @@
 
 #include "tests/support/line.h"
 #include "tests/support/views_case.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/support/unit.h"
 
 static inline struct gpu_session_config views_line_config(int w, int h, int views)
 {

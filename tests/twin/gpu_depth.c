@@ -2,14 +2,10 @@
  * gpu_depth - the line of depth maps on CUDA against the CPU: the map that was put in comes out of
  * both, frame by frame and in batches beside each other, and a session holds no more than it needs
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "gpu/base/ops.h"
+#include "tests/support/gpu_case.h"
 #include "tests/support/scene.h"
+#include "tests/support/unit.h"
 
 #include <string.h>
 
@@ -64,8 +60,7 @@ static void run(struct gpu *g)
             memset(out[i], 0xff, sizeof out[i]);
             assert_int_equal(ops->put_depth(s[i], depth[i], &err), 0);
         }
-        if (gpu_submit(g, &gpu_line_depth, items, N, &err) || gpu_wait(g, items, N, &err))
-            fail_msg("%s", err.text);
+        gpu_case_run(g, &gpu_line_depth, items, N);
         for (int i = 0; i < N; i++) {
             assert_memory_equal(out[i], depth[i], sizeof out[i]);
             assert_true(items[i]->n_passes >= 2 && items[i]->n_passes <= 4);
@@ -89,38 +84,19 @@ static void no_map_no_memory(const struct gpu *g)
 static void on_device(const char *device)
 {
     const struct gpu_config config = {.device = device, .batch = 4};
-    struct err err = {0};
-    struct gpu *g;
+    struct gpu *g = gpu_case_open(&config);
 
-    if (gpu_open(&g, &config, &err))
-        fail_msg("%s", err.text);
     run(g);
     no_map_no_memory(g);
     gpu_close(&g);
 }
 
-static void the_map_comes_out(void **state)
+TEST(the_map_comes_out)
 {
-    (void)state;
     on_device("cpu");
 }
 
-static void the_map_comes_out_of_cuda(void **state)
+TEST(the_map_comes_out_of_cuda)
 {
-    (void)state;
-    if (gpu_cuda_count() == 0) {
-        print_message("# hardware: no CUDA device, or a build without CUDA\n");
-        skip();
-    }
     on_device("cuda");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_map_comes_out),
-        cmocka_unit_test(the_map_comes_out_of_cuda),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

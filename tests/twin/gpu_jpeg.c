@@ -7,16 +7,11 @@
 #include "proto/image/jpeg.h"
 #include "tests/support/jpeg_rig_cuda.h"
 #include "tests/support/jpeg_write.h"
+#include "tests/support/unit.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /*
  * Levels between the two decoders. At 1/1 the planes are made into RGB alike, so only the inverse
@@ -47,12 +42,11 @@ struct file {
     int w, h;
 };
 
-static int open_device(void **state)
+FIXTURE(open_device)
 {
     const struct gpu_config config = {.device = "cuda"};
     struct gpu_info info = {0};
 
-    (void)state;
     if (gpu_cuda_count() && gpu_open(&g, &config, NULL) == 0)
         gpu_get_info(g, &info);
     if (info.jpeg_engines == 0)
@@ -60,9 +54,8 @@ static int open_device(void **state)
     return jpeg_decoder_new(&decoder, NULL);
 }
 
-static int close_device(void **state)
+FIXTURE(close_device)
 {
-    (void)state;
     gpu_close(&g);
     jpeg_decoder_free(&decoder);
     return 0;
@@ -156,11 +149,10 @@ static void compare_with_libjpeg(const struct file *f, const char *name)
     free(host);
 }
 
-static void nearly_as_libjpeg(void **state)
+TEST(nearly_as_libjpeg)
 {
     static const int sizes[][2] = {{1280, 720}, {1281, 723}, {640, 480}, {1919, 1080}};
 
-    (void)state;
     need_engines();
     for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)
         for (int kind = 0; kind < 3; kind++) {
@@ -213,11 +205,10 @@ static void compare_with_the_formula(const struct jpeg_planes *p, int n)
     free(made);
 }
 
-static void made_as_the_formula_says(void **state)
+TEST(made_as_the_formula_says)
 {
     static const int sizes[][2] = {{JPEG_WIDTH_MIN, 1}, {64, 48}, {131, 77}, {6, 333}, {355, 2}};
 
-    (void)state;
     if (!jpeg_rig_cuda || !jpeg_rig_cuda->devices()) {
         print_message("# hardware: no CUDA device\n");
         skip();
@@ -276,13 +267,12 @@ static void *call(void *arg)
     return NULL;
 }
 
-static void the_same_in_company(void **state)
+TEST(the_same_in_company)
 {
     static struct caller callers[THREADS];
     struct file f[3];
     uint8_t *want[3];
 
-    (void)state;
     need_engines();
     for (int k = 0; k < 3; k++) {
         f[k] = make(1280 - 320 * k, 720, 20u + (unsigned)k);
@@ -304,14 +294,13 @@ static void the_same_in_company(void **state)
     }
 }
 
-static void damage_is_the_files_own(void **state)
+TEST(damage_is_the_files_own)
 {
     struct file good, bad;
     unsigned seed = 5;
     uint8_t *want, *got, *data;
     int taken = 0;
 
-    (void)state;
     need_engines();
     good = make(1280, 720, 3);
     want = gpu_host_get(g, bytes_of(&good, 2));
@@ -332,12 +321,11 @@ static void damage_is_the_files_own(void **state)
     free(data);
 }
 
-static void other_sizes_are_not_for_it(void **state)
+TEST(other_sizes_are_not_for_it)
 {
     struct gpu_jpeg jpeg = {.width = 1280, .height = 720, .w = 500, .h = 300};
     struct err err = {0};
 
-    (void)state;
     need_engines();
     assert_int_equal(gpu_decode(g, &jpeg, &err), ERR_UNSUPPORTED);
     jpeg = (struct gpu_jpeg){.width = 8192, .height = 8192, .w = 4096, .h = 4096};
@@ -345,13 +333,12 @@ static void other_sizes_are_not_for_it(void **state)
 }
 
 /* Sizes that are not the file's, and colours that (I0) does not speak of. */
-static void other_planes_are_not_for_it(void **state)
+TEST(other_planes_are_not_for_it)
 {
     static const int halved[][2] = {{1, 2}, {4, 1}};
     uint8_t *rgb, *grey;
     struct file f;
 
-    (void)state;
     need_engines();
     f = make(1280, 720, 9);
     rgb = gpu_host_get(g, bytes_of(&f, 1));
@@ -373,12 +360,4 @@ static void other_planes_are_not_for_it(void **state)
     gpu_host_put(g, rgb, (size_t)1280 * 720 * 3);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nearly_as_libjpeg),          cmocka_unit_test(made_as_the_formula_says),
-        cmocka_unit_test(the_same_in_company),        cmocka_unit_test(damage_is_the_files_own),
-        cmocka_unit_test(other_sizes_are_not_for_it), cmocka_unit_test(other_planes_are_not_for_it),
-    };
-    return cmocka_run_group_tests(tests, open_device, close_device);
-}
+TEST_GROUP(open_device, close_device)

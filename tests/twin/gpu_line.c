@@ -7,18 +7,10 @@
  *
  * timeout: 400
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include "tests/support/fusion_cuda.h"
+#include "tests/support/fusion_case.h"
 #include "tests/support/image_box.h"
 #include "tests/support/line.h"
-
-/* A tentative definition: in a build with CUDA the linker takes that of fusion_cuda.cu. */
-const struct fusion_api *fusion_cuda __attribute__((common));
+#include "tests/support/unit.h"
 
 #define FRAMES 40
 #define N_SIZES 3
@@ -31,20 +23,6 @@ static uint64_t hash_bytes(uint64_t h, const void *data, size_t n)
     for (size_t i = 0; i < n; i++)
         h = (h ^ b[i]) * 1099511628211ull;
     return h;
-}
-
-static struct fusion_rig *open_or_skip(const struct gpu_session_config *c, int n)
-{
-    struct fusion_rig *r;
-    struct err err = {0};
-    int rc = fusion_cuda ? fusion_cuda->open(&r, c, n, &err)
-                         : err_set(&err, ERR_UNSUPPORTED, "this build has no CUDA");
-    if (rc)
-        print_message("# %s%s\n", rc == ERR_UNSUPPORTED ? "hardware: " : "", err.text);
-    if (rc == ERR_UNSUPPORTED)
-        skip();
-    assert_int_equal(rc, 0);
-    return r;
 }
 
 /* Few places for keyframes and points. */
@@ -179,7 +157,7 @@ static void lists_and_points_are_the_cpu_twins(int cells)
 {
     for (int size = 0; size < N_SIZES; size++) {
         struct gpu_session_config c = cells ? cells_config(size) : rough_config(size);
-        struct fusion_rig *r = open_or_skip(&c, 1);
+        struct fusion_rig *r = fusion_case_open(&c, 1);
         struct line l = {0};
         uint32_t random = 99, left_out = 0, carved = 0, removed = 0, changes = 0;
         assert_int_equal(line_open(&l, &c), 0);
@@ -207,30 +185,27 @@ static void lists_and_points_are_the_cpu_twins(int cells)
     }
 }
 
-static void lists_points_and_maps_are_the_cpu_twins(void **state)
+TEST(lists_points_and_maps_are_the_cpu_twins)
 {
-    (void)state;
     lists_and_points_are_the_cpu_twins(0);
 }
 
-static void lists_points_and_cubes_are_the_cpu_twins(void **state)
+TEST(lists_points_and_cubes_are_the_cpu_twins)
 {
-    (void)state;
     lists_and_points_are_the_cpu_twins(1);
 }
 
 /* A camera that hardly moves, and all frames keyframes: they overlap alike, so the newest are
  * tested and the oldest goes. */
-static void keyframes_that_overlap_alike_are_told_apart(void **state)
+TEST(keyframes_that_overlap_alike_are_told_apart)
 {
     struct gpu_session_config c = rough_config(0);
     struct scene scene = scene_make();
     struct fusion_rig *r;
     struct line l = {0};
     uint32_t most = 0;
-    (void)state;
     c.fuse.kf_translation_rel = 1e-3f;
-    r = open_or_skip(&c, 1);
+    r = fusion_case_open(&c, 1);
     assert_int_equal(line_open(&l, &c), 0);
     for (int i = 0; i < 16; i++) {
         struct rigid T = scene_pose(0.01f * (float)i, 0.0f, -1.8f, 0.0f);
@@ -255,7 +230,7 @@ static void keyframes_that_overlap_alike_are_told_apart(void **state)
 static uint32_t walk_both(const struct gpu_session_config *c,
                           uint32_t (*count)(const struct line *))
 {
-    struct fusion_rig *r = open_or_skip(c, 1);
+    struct fusion_rig *r = fusion_case_open(c, 1);
     struct line l = {0};
     uint32_t random = 3, n = 0;
     assert_int_equal(line_open(&l, c), 0);
@@ -286,11 +261,10 @@ static uint32_t count_contested(const struct line *l)
 }
 
 /* With narrow bounds and noise one pixel observes a point and another sees through it. */
-static void an_observation_comes_before_all_votes(void **state)
+TEST(an_observation_comes_before_all_votes)
 {
     struct gpu_session_config c = rough_config(0);
     uint32_t n;
-    (void)state;
     c.fuse.gate_rel = 0.02f;
     c.fuse.carve_rel = 0.02f;
     c.fuse.edge_rel = 0.0f;
@@ -310,11 +284,10 @@ static uint32_t count_unstable_again(const struct line *l)
 }
 
 /* With short memories points are soon stable, and soon no more: they come before new ones. */
-static void points_become_unstable_again(void **state)
+TEST(points_become_unstable_again)
 {
     struct gpu_session_config c = rough_config(0);
     uint32_t n;
-    (void)state;
     c.fuse.w_max = 1.0f;
     c.fuse.min_observations = 2;
     c.fuse.initial_rel = 0.05f;
@@ -329,7 +302,7 @@ static void points_become_unstable_again(void **state)
  * in one batch. */
 static void run_hashes(uint64_t *hash, const struct gpu_session_config *c, int n, unsigned which)
 {
-    struct fusion_rig *r = open_or_skip(c, n);
+    struct fusion_rig *r = fusion_case_open(c, n);
     float *depth[FUSION_CUDA_MAX] = {NULL};
     uint8_t *rgb[FUSION_CUDA_MAX] = {NULL};
     uint32_t random[FUSION_CUDA_MAX];
@@ -365,11 +338,10 @@ static void run_hashes(uint64_t *hash, const struct gpu_session_config *c, int n
     fusion_cuda->close(&r);
 }
 
-static void a_batch_is_its_frames_alone_and_runs_repeat(void **state)
+TEST(a_batch_is_its_frames_alone_and_runs_repeat)
 {
     struct gpu_session_config c[5];
     uint64_t together[5], again[5], alone[5];
-    (void)state;
     for (int k = 0; k < 5; k++) {
         c[k] = rough_config(k % N_SIZES);
     }
@@ -438,7 +410,7 @@ static void check_image(const struct fusion_state *st, const struct gpu_frame *f
     }
 }
 
-static void pictures_come_as_boxes_and_the_last_one_too(void **state)
+TEST(pictures_come_as_boxes_and_the_last_one_too)
 {
     const int picture[5][2] = {{640, 480}, {97, 211}, {99, 35}, {31, 20}, {640, 479}};
     struct gpu_model motion = {0}, model = {.info = {.min_depth_m = 0.5f, .max_depth_m = 10}};
@@ -449,12 +421,11 @@ static void pictures_come_as_boxes_and_the_last_one_too(void **state)
     float *depth, *depth_out;
     uint8_t *rgb;
     uint32_t random = 5;
-    (void)state;
     c.motion = &motion;
     c.depth = &model;
     c.max_image_w = 640;
     c.max_image_h = 480;
-    r = open_or_skip(&c, 1); /* leaves the test where there is no device: nothing is held yet */
+    r = fusion_case_open(&c, 1); /* leaves the test where there is no device: nothing is held yet */
     depth = calloc(99 * 35, sizeof *depth);
     depth_out = malloc(99 * 35 * sizeof *depth);
     rgb = malloc(640 * 480 * 3);
@@ -484,18 +455,4 @@ static void pictures_come_as_boxes_and_the_last_one_too(void **state)
     free(depth);
     free(depth_out);
     free(rgb);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pictures_come_as_boxes_and_the_last_one_too),
-        cmocka_unit_test(keyframes_that_overlap_alike_are_told_apart),
-        cmocka_unit_test(an_observation_comes_before_all_votes),
-        cmocka_unit_test(points_become_unstable_again),
-        cmocka_unit_test(lists_points_and_maps_are_the_cpu_twins),
-        cmocka_unit_test(lists_points_and_cubes_are_the_cpu_twins),
-        cmocka_unit_test(a_batch_is_its_frames_alone_and_runs_repeat),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

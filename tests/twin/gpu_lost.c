@@ -5,17 +5,14 @@
 #include "gpu/gpu.h"
 #include "tests/support/scene.h"
 #include "tests/support/tiny_model.h"
+#include "tests/support/unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define W 64
 #define H 64
@@ -152,16 +149,7 @@ static int lose_a_batch(void)
     return 0;
 }
 
-static void a_lost_batch_is_known_and_nothing_follows_it(void **state)
+TEST(a_lost_batch_is_known_and_nothing_follows_it)
 {
-    (void)state;
     in_a_child(lose_a_batch);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_lost_batch_is_known_and_nothing_follows_it),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

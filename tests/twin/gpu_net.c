@@ -10,6 +10,7 @@
  */
 #include "tests/support/net_case.h"
 #include "tests/support/net_ref.h"
+#include "tests/support/unit.h"
 
 #define BOUND 5e-3
 #define BOUND_FOREIGN 1e-2
@@ -129,9 +130,8 @@ static void check_twin(const char *model, int h, int w, double bound)
 
 /* ---------------------------------------------------------------------------------- tests */
 
-static void shipped(void **state)
+TEST(shipped)
 {
-    (void)state;
     need_device();
     check_twin("gpu/models/depth.onnx", 128, 416, BOUND);
     check_twin("gpu/models/depth.onnx", 96, 128, BOUND);
@@ -139,9 +139,8 @@ static void shipped(void **state)
     check_twin("gpu/models/motion.onnx", 96, 128, BOUND);
 }
 
-static void foreign(void **state)
+TEST(foreign)
 {
-    (void)state;
     need_device();
     check_twin("tests/golden/net/monodepth2-tiny.onnx", 64, 96, BOUND_FOREIGN);
     check_twin("tests/golden/net/fastdepth-tiny.onnx", 64, 96, BOUND_FOREIGN);
@@ -149,7 +148,7 @@ static void foreign(void **state)
 }
 
 /* What PyTorch computed, one picture a run (tests/unit/gpu_net_golden.c). */
-static void golden(void **state)
+TEST(golden)
 {
     static const struct {
         const char *model, *truth;
@@ -167,7 +166,6 @@ static void golden(void **state)
         {"tests/golden/net/midas-tiny.onnx", "tests/golden/net/midas-tiny.f32", 3, 64, 64,
          BOUND_FOREIGN},
     };
-    (void)state;
     need_device();
     for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
         FILE *f = fopen(all[k].truth, "rb");
@@ -210,9 +208,8 @@ static void same_bits(const char *model, int h, int w)
     rig_close(&r);
 }
 
-static void batches(void **state)
+TEST(batches)
 {
-    (void)state;
     need_device();
     same_bits("gpu/models/depth.onnx", 128, 416);
     same_bits("gpu/models/depth.onnx", 96, 128);
@@ -223,11 +220,10 @@ static void batches(void **state)
 }
 
 /* Measured tile shapes give the bits of those by rule. */
-static void tuned(void **state)
+TEST(tuned)
 {
     struct err err = {0};
     struct rig r;
-    (void)state;
     need_device();
     rig_open(&r, "gpu/models/depth.onnx", 96, 128);
     for (int i = 0; i < BATCH; i++)
@@ -274,7 +270,7 @@ static void weights(struct onnx_build *b, const char *name, int o, int i, int kh
     ref_weights(b, name, ref_random(o, i, kh, kw, 77, 0.2f));
 }
 
-static void op_windows(void **state)
+TEST(op_windows)
 {
     static const struct {
         int o, i, k, stride, dil, pad, group;
@@ -282,7 +278,6 @@ static void op_windows(void **state)
         {24, 12, 3, 1, 1, 1, 1}, {7, 12, 1, 1, 1, 0, 1},  {12, 1, 3, 2, 1, 1, 12},
         {24, 4, 3, 1, 2, 2, 3},  {12, 12, 5, 2, 1, 2, 1}, {3, 12, 3, 1, 2, 2, 1},
     };
-    (void)state;
     need_device();
     for (int conv = 0; conv < 2; conv++)
         for (size_t k = 0; k < sizeof convs / sizeof *convs; k++) {
@@ -321,9 +316,8 @@ static void op_windows(void **state)
     }
 }
 
-static void op_moves(void **state)
+TEST(op_moves)
 {
-    (void)state;
     need_device();
     for (int conv = 0; conv < 2; conv++) { /* a narrow input, then a wide tensor */
         const int c = conv ? 12 : 4;
@@ -352,9 +346,8 @@ static void op_moves(void **state)
     }
 }
 
-static void op_merges(void **state)
+TEST(op_merges)
 {
-    (void)state;
     need_device();
     for (int conv = 0; conv < 2; conv++) { /* a narrow input, then a wide tensor */
         const int c = conv ? 12 : 4;
@@ -393,10 +386,9 @@ static void op_merges(void **state)
     }
 }
 
-static void op_resize(void **state)
+TEST(op_resize)
 {
     static const char *const modes[] = {"nearest", "linear"};
-    (void)state;
     need_device();
     for (int conv = 0; conv < 2; conv++)
         for (int mode = 0; mode < 2; mode++)
@@ -411,14 +403,4 @@ static void op_resize(void **state)
                 onnx_node(&b, "Conv", "z w", "y");
                 check_model(&b, "Resize, Conv", 6, 10);
             }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shipped),  cmocka_unit_test(foreign),   cmocka_unit_test(golden),
-        cmocka_unit_test(batches),  cmocka_unit_test(tuned),     cmocka_unit_test(op_windows),
-        cmocka_unit_test(op_moves), cmocka_unit_test(op_merges), cmocka_unit_test(op_resize),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

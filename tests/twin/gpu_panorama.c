@@ -5,39 +5,14 @@
  *
  * timeout: 400
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
+#include "tests/support/gpu_case.h"
 #include "tests/support/pair_scene.h"
+#include "tests/support/unit.h"
 
 #include <stdlib.h>
 
-static struct gpu *open_or_skip(const char *device)
-{
-    const struct gpu_config config = {.device = device, .batch = 2};
-    struct gpu *g = NULL;
-    struct err err = {0};
-
-    if (strcmp(device, "cpu") && gpu_cuda_count() == 0) {
-        print_message("# hardware: no CUDA device, or a build without CUDA\n");
-        skip();
-    }
-    if (gpu_open(&g, &config, &err))
-        fail_msg("%s", err.text);
-    return g;
-}
-
-static void compute(struct gpu *g, struct pair_scene *scene)
-{
-    struct gpu_item *item = &scene->pair.item;
-    struct err err = {0};
-
-    if (gpu_submit(g, &gpu_line_panorama, &item, 1, &err) || gpu_wait(g, &item, 1, &err))
-        fail_msg("%s", err.text);
-}
+static const struct gpu_config cuda = {.device = "cuda", .batch = 2},
+                               cpu = {.device = "cpu", .batch = 2};
 
 /* The rig at a place; with baseline_m one camera there. */
 static void look(struct gpu *g, struct pair_scene *scene, struct gpu_session *s,
@@ -47,14 +22,14 @@ static void look(struct gpu *g, struct pair_scene *scene, struct gpu_session *s,
         pair_stand(scene, s, at[0], at[1], at[2]);
     else
         pair_look(scene, s, at[0], at[1]);
-    compute(g, scene);
+    pair_compute(g, scene);
 }
 
 /* The same session once more, without a view. */
 static void rest(struct gpu *g, struct pair_scene *scene)
 {
     scene->pair.rest = 1;
-    compute(g, scene);
+    pair_compute(g, scene);
 }
 
 static void same_answers(const struct pair_scene scene[2])
@@ -108,13 +83,9 @@ static void both_do(const struct gpu_session_config *c, const float path[][3],
                     const enum gpu_paired *paired, int n)
 {
     static struct pair_scene scene[2];
-    struct gpu *g[2] = {open_or_skip("cuda"), open_or_skip("cpu")};
-    struct gpu_session *s[2];
-    struct err err = {0};
+    struct gpu *g[2] = {gpu_case_open(&cuda), gpu_case_open(&cpu)};
+    struct gpu_session *s[2] = {gpu_case_session(g[0], c), gpu_case_session(g[1], c)};
 
-    for (int i = 0; i < 2; i++)
-        if (gpu_session_new(&s[i], g[i], c, &err))
-            fail_msg("%s: %s", err.where, err.text);
     for (int k = 0; k < n; k++) {
         for (int i = 0; i < 2; i++)
             look(g[i], &scene[i], s[i], c, path[k]);
@@ -162,21 +133,19 @@ static void both_do_the_same(enum gpu_consistency consistency)
     }
 }
 
-static void both_carve_the_same(void **state)
+TEST(both_carve_the_same)
 {
-    (void)state;
     both_do_the_same(GPU_CONSISTENCY_PAPER);
 }
 
-static void both_find_the_same_distances(void **state)
+TEST(both_find_the_same_distances)
 {
-    (void)state;
     both_do_the_same(GPU_CONSISTENCY_PATCH);
 }
 
 /* One camera: a first picture, a pair, too near, a pair across the first one's direction, too far,
  * and a pair upwards. */
-static void both_pair_the_same(void **state)
+TEST(both_pair_the_same)
 {
     static const float path[6][3] = {{-0.6f, -0.5f, 0.5f},  {-0.4f, -0.5f, 0.5f},
                                      {-0.3f, -0.45f, 0.5f}, {-0.35f, -0.25f, 0.55f},
@@ -184,7 +153,6 @@ static void both_pair_the_same(void **state)
     static const enum gpu_paired what[6] = {GPU_PAIRED_KEPT, GPU_PAIRED_LAID, GPU_PAIRED_NONE,
                                             GPU_PAIRED_LAID, GPU_PAIRED_KEPT, GPU_PAIRED_LAID};
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         struct gpu_session_config c =
             odd_config(i ? GPU_CONSISTENCY_PATCH : GPU_CONSISTENCY_PAPER, 2);
@@ -192,13 +160,4 @@ static void both_pair_the_same(void **state)
         c.baseline_m = 0.15f;
         both_do(&c, path, what, 6);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(both_carve_the_same),
-                                       cmocka_unit_test(both_find_the_same_distances),
-                                       cmocka_unit_test(both_pair_the_same)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

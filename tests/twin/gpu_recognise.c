@@ -6,17 +6,12 @@
  *
  * timeout: 400
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "gpu/recognise/recogniser.h"
 #include "tests/support/recognise_rig_cuda.h"
 #include "tests/support/shape_case.h"
 #include "tests/support/shape_random.h"
+#include "tests/support/unit.h"
 
 /* A tentative definition: in a build with CUDA the linker takes that of recognise_rig_cuda.cu. */
 const struct recognise_rig_api *recognise_rig_cuda __attribute__((common));
@@ -28,10 +23,9 @@ static struct object object[2];
 static const struct object *const objects[2] = {&object[0], &object[1]};
 static struct library library;
 
-static int enrol(void **state)
+FIXTURE(enrol)
 {
     struct err err;
-    (void)state;
     for (int i = 0; i < 2; i++)
         assert_int_equal(shape_enrol(&object[i], i ? SHAPE_FIGURE : SHAPE_CUBE, 200, 150, 60, &err),
                          0);
@@ -39,9 +33,8 @@ static int enrol(void **state)
     return 0;
 }
 
-static int forget(void **state)
+FIXTURE(forget)
 {
-    (void)state;
     library_free(&library);
     for (int i = 0; i < 2; i++)
         object_free(&object[i]);
@@ -91,9 +84,8 @@ static void draw(struct shape_case *c, int k)
 }
 
 /* Fewer tensors than pairs, more, another step, pictures of chance and empty ones. */
-static void stages_agree(void **state)
+TEST(stages_agree)
 {
-    (void)state;
     for (int k = 0; k < 5; k++) {
         struct shape_case a, b;
         struct recognise_cuda *r = NULL;
@@ -155,7 +147,7 @@ static void stages_agree(void **state)
 
 /* The recogniser finds the same on CUDA as on the processor, to the last bit, also when the camera
  * changes between two pictures. */
-static void recognisers_agree(void **state)
+TEST(recognisers_agree)
 {
     struct hypothesis a[HYPOTHESES_MAX], b[HYPOTHESES_MAX];
     struct recogniser *cpu, *cuda;
@@ -163,7 +155,6 @@ static void recognisers_agree(void **state)
     struct err err = {0};
     uint32_t n, m, found = 0;
     int rc;
-    (void)state;
     rc = recogniser_open(&cuda, "cuda:0", W, H, &library, &err);
     if (rc) {
         print_message("# hardware: %s\n", err.text);
@@ -196,9 +187,4 @@ static void recognisers_agree(void **state)
     recogniser_close(&cuda);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(stages_agree),
-                                       cmocka_unit_test(recognisers_agree)};
-    return cmocka_run_group_tests(tests, enrol, forget);
-}
+TEST_GROUP(enrol, forget)

@@ -4,38 +4,16 @@
  * Bound:   equal bits, the points' among them: claims are minima, the common ratio is read off
  *          counts, the rest is float arithmetic in the same order, and logarithms are our own.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include "tests/support/fusion_cuda.h"
+#include "tests/support/fusion_case.h"
 #include "tests/support/line.h"
 #include "tests/support/lens_case.h"
 #include "tests/support/sensor_case.h"
-
-/* A tentative definition: in a build with CUDA the linker takes that of fusion_cuda.cu. */
-const struct fusion_api *fusion_cuda __attribute__((common));
+#include "tests/support/unit.h"
 
 #define W 99
 #define H 35
 #define N (W * H)
 #define FRAMES 16
-
-static struct fusion_rig *open_or_skip(const struct gpu_session_config *c)
-{
-    struct fusion_rig *r;
-    struct err err = {0};
-    int rc = fusion_cuda ? fusion_cuda->open(&r, c, 1, &err)
-                         : err_set(&err, ERR_UNSUPPORTED, "this build has no CUDA");
-    if (rc)
-        print_message("# %s%s\n", rc == ERR_UNSUPPORTED ? "hardware: " : "", err.text);
-    if (rc == ERR_UNSUPPORTED)
-        skip();
-    assert_int_equal(rc, 0);
-    return r;
-}
 
 /* Noise, holes, unsure pixels; every fifth frame has no sensor's picture, every third a mask. */
 static void draw(struct line *l, struct sensor_case *c, uint8_t *mask, int i, uint32_t *random)
@@ -90,7 +68,7 @@ static void a_session(enum gpu_depth_source source, int cells, int lenses)
     if (cells)
         fuse_params_cells(&c.fuse);
     c.depth_source = source;
-    r = open_or_skip(&c);
+    r = fusion_case_open(&c, 1);
     assert_int_equal(line_open(&l, &c), 0);
     assert_int_equal(sensor_case_open(&sensor, 131, 61, -0.03f, cells), 0);
     for (int i = 0; i < FRAMES; i++) {
@@ -122,24 +100,15 @@ static void a_session(enum gpu_depth_source source, int cells, int lenses)
     fusion_cuda->close(&r);
 }
 
-static void sensors_are_the_cpu_twins(void **state)
+TEST(sensors_are_the_cpu_twins)
 {
-    (void)state;
     for (int source = GPU_DEPTH_NETWORK; source <= GPU_DEPTH_BOTH; source++)
         for (int cells = 0; cells < 2; cells++)
             a_session((enum gpu_depth_source)source, cells, 0);
 }
 
-static void so_they_are_through_other_models(void **state)
+TEST(so_they_are_through_other_models)
 {
-    (void)state;
     for (int source = GPU_DEPTH_NETWORK; source <= GPU_DEPTH_BOTH; source++)
         a_session((enum gpu_depth_source)source, 1, 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(sensors_are_the_cpu_twins),
-                                       cmocka_unit_test(so_they_are_through_other_models)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

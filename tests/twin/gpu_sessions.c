@@ -6,18 +6,15 @@
  */
 #include "gpu/base/ops.h"
 #include "tests/support/count_malloc.h"
+#include "tests/support/gpu_case.h"
 #include "tests/support/scene.h"
+#include "tests/support/unit.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 /* of tests/emulate, where kernels run on the host */
 extern void _Z15emulate_barrierj(unsigned) __attribute__((weak));
@@ -25,19 +22,7 @@ extern void _Z15emulate_barrierj(unsigned) __attribute__((weak));
 #define W 64
 #define H 48
 
-static struct gpu *open_cuda(void)
-{
-    const struct gpu_config config = {.device = "cuda", .batch = 4};
-    struct gpu *g = NULL;
-    struct err err = {0};
-    if (gpu_cuda_count() == 0) {
-        print_message("# hardware: no CUDA device, or a build without CUDA\n");
-        skip();
-    }
-    if (gpu_open(&g, &config, &err))
-        fail_msg("%s", err.text);
-    return g;
-}
+static const struct gpu_config cuda = {.device = "cuda", .batch = 4};
 
 static struct gpu_session *open_session_of(struct gpu *g, int w, int h)
 {
@@ -101,12 +86,11 @@ static uint64_t used_bytes(const struct gpu *g)
     return info.memory_used_bytes;
 }
 
-static void a_thousand_sessions_leave_nothing(void **state)
+TEST(a_thousand_sessions_leave_nothing)
 {
-    struct gpu *g = open_cuda();
+    struct gpu *g = gpu_case_open(&cuda);
     struct gpu_session *s;
     uint64_t before;
-    (void)state;
     for (int i = 0; i < 8; i++) { /* the line and its graphs stay; so do the driver's own pools */
         s = open_session(g);
         gpu_session_free(&s);
@@ -122,15 +106,14 @@ static void a_thousand_sessions_leave_nothing(void **state)
     gpu_close(&g);
 }
 
-static void frames_allocate_nothing(void **state)
+TEST(frames_allocate_nothing)
 {
-    struct gpu *g = open_cuda();
+    struct gpu *g = gpu_case_open(&cuda);
     struct gpu_session *s = open_session(g);
     uint8_t *rgb = (uint8_t *)gpu_host_get(g, W * H * 3);
     float depth[W * H];
     size_t own = 0;
     uint64_t device = 0;
-    (void)state;
     assert_non_null(rgb);
     draw(rgb, depth);
     for (int i = 0; i < 60; i++) {
@@ -152,14 +135,13 @@ static void frames_allocate_nothing(void **state)
     gpu_close(&g);
 }
 
-static void two_batches_and_no_third(void **state)
+TEST(two_batches_and_no_third)
 {
-    struct gpu *g = open_cuda();
+    struct gpu *g = gpu_case_open(&cuda);
     struct gpu_session *s[3] = {open_session(g), open_session(g), open_session(g)};
     uint8_t rgb[W * H * 3];
     float depth[W * H];
     struct gpu_frame f[3];
-    (void)state;
     draw(rgb, depth);
     for (int i = 0; i < 3; i++)
         f[i] = frame_of(s[i], rgb, 0);
@@ -203,7 +185,7 @@ static void *make_others(void *arg)
 /* The sum of all results and changes of a walk. */
 static uint64_t walk(int disturbed)
 {
-    struct maker m = {.g = open_cuda()};
+    struct maker m = {.g = gpu_case_open(&cuda)};
     struct gpu_session *s = open_session(m.g);
     uint8_t rgb[W * H * 3];
     float depth[W * H];
@@ -238,22 +220,10 @@ static uint64_t walk(int disturbed)
     return sum;
 }
 
-static void sessions_are_made_beside_frames(void **state)
+TEST(sessions_are_made_beside_frames)
 {
     uint64_t alone = walk(0);
 
-    (void)state;
     assert_true(walk(0) == alone);
     assert_true(walk(1) == alone);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_thousand_sessions_leave_nothing),
-        cmocka_unit_test(frames_allocate_nothing),
-        cmocka_unit_test(two_batches_and_no_third),
-        cmocka_unit_test(sessions_are_made_beside_frames),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

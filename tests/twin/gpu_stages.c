@@ -9,21 +9,13 @@
  * timeout: 400
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-#include "tests/support/fusion_cuda.h"
+#include "tests/support/fusion_case.h"
 #include "tests/support/lens_case.h"
 #include "tests/support/line.h"
-
-/* A tentative definition: in a build with CUDA the linker takes that of fusion_cuda.cu. */
-const struct fusion_api *fusion_cuda __attribute__((common));
+#include "tests/support/unit.h"
 
 #define FRAMES 14
 
@@ -42,8 +34,6 @@ enum rules { PAPER, CELLS, VIEWS, LENSES };
 static void open_both(struct both *b, int size, enum rules rules)
 {
     struct gpu_session_config c = line_config(sizes[size][0], sizes[size][1]);
-    struct err err = {0};
-    int rc;
 
     if (rules != PAPER)
         fuse_params_cells(&c.fuse);
@@ -58,13 +48,7 @@ static void open_both(struct both *b, int size, enum rules rules)
         c.max_points = (uint32_t)(c.net_w * c.net_h * 3);
     }
     memset(b, 0, sizeof *b);
-    rc = fusion_cuda ? fusion_cuda->open(&b->cuda, &c, 1, &err)
-                     : err_set(&err, ERR_UNSUPPORTED, "this build has no CUDA");
-    if (rc)
-        print_message("# %s%s\n", rc == ERR_UNSUPPORTED ? "hardware: " : "", err.text);
-    if (rc == ERR_UNSUPPORTED)
-        skip();
-    assert_int_equal(rc, 0);
+    b->cuda = fusion_case_open(&c, 1);
     assert_int_equal(line_open(&b->cpu, &c), 0);
 }
 
@@ -280,37 +264,22 @@ static void passes_leave_what_stages_leave(enum rules rules)
     }
 }
 
-static void each_pass_leaves_what_the_stages_leave(void **state)
+TEST(each_pass_leaves_what_the_stages_leave)
 {
-    (void)state;
     passes_leave_what_stages_leave(PAPER);
 }
 
-static void the_same_where_points_lie_in_cubes(void **state)
+TEST(the_same_where_points_lie_in_cubes)
 {
-    (void)state;
     passes_leave_what_stages_leave(CELLS);
 }
 
-static void the_same_where_many_views_make_depth(void **state)
+TEST(the_same_where_many_views_make_depth)
 {
-    (void)state;
     passes_leave_what_stages_leave(VIEWS);
 }
 
-static void the_same_through_cameras_of_every_model(void **state)
+TEST(the_same_through_cameras_of_every_model)
 {
-    (void)state;
     passes_leave_what_stages_leave(LENSES);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_pass_leaves_what_the_stages_leave),
-        cmocka_unit_test(the_same_where_points_lie_in_cubes),
-        cmocka_unit_test(the_same_where_many_views_make_depth),
-        cmocka_unit_test(the_same_through_cameras_of_every_model),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,19 +7,10 @@
  *
  * timeout: 400
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "proto/section.h"
-#include "tests/support/fusion_cuda.h"
+#include "tests/support/fusion_case.h"
 #include "tests/support/line.h"
 #include "tests/support/views_case.h"
-
-/* A tentative definition: in a build with CUDA the linker takes that of fusion_cuda.cu. */
-const struct fusion_api *fusion_cuda __attribute__((common));
 
 #define FRAMES 40
 #define FRAMES_TRACKED 12 /* where there is no GPU, tracks take their time */
@@ -27,35 +18,22 @@ const struct fusion_api *fusion_cuda __attribute__((common));
 #define H 35
 #define H_TRACKED 66
 
-static struct fusion_rig *open_or_skip(const struct gpu_session_config *c, int n)
-{
-    struct fusion_rig *r;
-    struct err err = {0};
-    int rc = fusion_cuda ? fusion_cuda->open(&r, c, n, &err)
-                         : err_set(&err, ERR_UNSUPPORTED, "this build has no CUDA");
-    if (rc)
-        print_message("# %s%s\n", rc == ERR_UNSUPPORTED ? "hardware: " : "", err.text);
-    if (rc == ERR_UNSUPPORTED)
-        skip();
-    assert_int_equal(rc, 0);
-    return r;
-}
+/* Points of the paper; points in cubes of space; depth out of many views as well; poses of tracks,
+ * and views by them. */
+enum kind { POINTS, CELLS, VIEWS, TRACKS };
 
-/* Initial states: points in cubes of space; depth out of many views as well; poses of tracks, and
- * views by them. */
-static char cells, views, tracks;
 static int is_tracked, h = H, n_frames = FRAMES;
 
-static struct gpu_session_config walk_config(void **state)
+static struct gpu_session_config walk_config(enum kind kind)
 {
     struct gpu_session_config c;
-    is_tracked = *state == &tracks;
+    is_tracked = kind == TRACKS;
     h = is_tracked ? H_TRACKED : H;
     n_frames = is_tracked ? FRAMES_TRACKED : FRAMES;
     c = line_config(W, h);
-    if (*state)
+    if (kind)
         fuse_params_cells(&c.fuse);
-    c.views = *state == &views || is_tracked ? GPU_VIEWS_REFINED : GPU_VIEWS_NONE;
+    c.views = kind == VIEWS || is_tracked ? GPU_VIEWS_REFINED : GPU_VIEWS_NONE;
     c.tracks = is_tracked;
     c.fuse.max_keyframes = 7;
     c.fuse.grace_frames = 4;
@@ -158,12 +136,12 @@ static void assert_same_saved(struct fusion_rig *r, int session, const uint8_t *
 
 /* Session 0 goes all the way, alone in its batches; the next one begins where it is at at[0], and
  * so on: they share batches. */
-static void a_loaded_session_goes_on_as_the_saved_one(void **state)
+static void check_load(enum kind kind)
 {
     enum { N = 6 };
     static const int all[N] = {0, 1, 7, 18, 31};
     static const int two[N] = {7, 31}; /* the zeros behind are past; views take their time */
-    const int *at = *state == &views ? two : all;
+    const int *at = kind == VIEWS ? two : all;
     static float depth[W * H_TRACKED];
     static uint8_t rgb[W * H_TRACKED * 3];
     struct gpu_session_config c[N];
@@ -174,8 +152,8 @@ static void a_loaded_session_goes_on_as_the_saved_one(void **state)
     int n = 1;
 
     for (int k = 0; k < N; k++)
-        c[k] = walk_config(state);
-    r = open_or_skip(c, N);
+        c[k] = walk_config(kind);
+    r = fusion_case_open(c, N);
     for (int i = 0; i < n_frames; i++) {
         if (n < N && i == at[n - 1]) {
             buf = cuda_save(r, 0, &len);
@@ -205,7 +183,7 @@ static void assert_same_bytes(const uint8_t *cpu, size_t cpu_len, uint8_t *cuda,
 }
 
 /* One session changes its back end every five frames, beside twins that stay where they are. */
-static void a_session_goes_from_one_back_end_to_the_other(void **state)
+static void check_other_back_end(enum kind kind)
 {
     struct gpu_session_config c[FUSION_CUDA_MAX];
     struct fusion_rig *r;
@@ -216,8 +194,8 @@ static void a_session_goes_from_one_back_end_to_the_other(void **state)
     int n_found = 0;
 
     for (int i = 0; i < FUSION_CUDA_MAX; i++)
-        c[i] = walk_config(state);
-    r = open_or_skip(c, FUSION_CUDA_MAX);
+        c[i] = walk_config(kind);
+    r = fusion_case_open(c, FUSION_CUDA_MAX);
     assert_int_equal(line_open(&own, &c[0]), 0);
     for (int i = 0, at = 0; i < (is_tracked ? n_frames : 35); i++) {
         struct rigid T = draw(i, own.depth, own.rgb);
@@ -249,17 +227,17 @@ static void a_session_goes_from_one_back_end_to_the_other(void **state)
     fusion_cuda->close(&r);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_loaded_session_goes_on_as_the_saved_one),
-        cmocka_unit_test(a_session_goes_from_one_back_end_to_the_other),
-        cmocka_unit_test_prestate(a_loaded_session_goes_on_as_the_saved_one, &cells),
-        cmocka_unit_test_prestate(a_session_goes_from_one_back_end_to_the_other, &cells),
-        cmocka_unit_test_prestate(a_loaded_session_goes_on_as_the_saved_one, &views),
-        cmocka_unit_test_prestate(a_session_goes_from_one_back_end_to_the_other, &views),
-        cmocka_unit_test_prestate(a_loaded_session_goes_on_as_the_saved_one, &tracks),
-        cmocka_unit_test_prestate(a_session_goes_from_one_back_end_to_the_other, &tracks),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#define STATE_TESTS(kind)                                      \
+    TEST(a_loaded_session_goes_on_as_the_saved_one_##kind)     \
+    {                                                          \
+        check_load(kind);                                      \
+    }                                                          \
+    TEST(a_session_goes_from_one_back_end_to_the_other_##kind) \
+    {                                                          \
+        check_other_back_end(kind);                            \
+    }
+
+STATE_TESTS(POINTS)
+STATE_TESTS(CELLS)
+STATE_TESTS(VIEWS)
+STATE_TESTS(TRACKS)

@@ -6,17 +6,14 @@
  * our objects (tests/support/watch_cuda.h).
  */
 #include "gpu/gpu.h"
+#include "tests/support/gpu_case.h"
 #include "tests/support/scene.h"
 #include "tests/support/tiny_model.h"
 #include "tests/support/watch_cuda.h"
+#include "tests/support/unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define W 64
 #define H 64
@@ -31,14 +28,6 @@ struct rig {
     int next; /* of the walk */
 };
 
-static void need_device(void)
-{
-    if (gpu_cuda_count() == 0) {
-        print_message("# hardware: no CUDA device, or a build without CUDA\n");
-        skip();
-    }
-}
-
 static struct gpu_model *open_model(struct gpu *g, const char *dir, const char *file,
                                     enum gpu_model_kind kind)
 {
@@ -48,14 +37,10 @@ static struct gpu_model *open_model(struct gpu *g, const char *dir, const char *
                                   .min_depth_m = 0.1f,
                                   .max_depth_m = 50.0f,
                                   .multiple = 32};
-    struct gpu_model *m = NULL;
-    struct err err = {0};
 
     snprintf(info.name, sizeof info.name, "%s", file);
     snprintf(info.path, sizeof info.path, "%s/%s", dir, file);
-    if (gpu_model_open(&m, g, &info, &err))
-        fail_msg("%s: %s", err.where, err.text);
-    return m;
+    return gpu_case_model(g, &info);
 }
 
 static struct gpu_session *open_session(struct rig *r)
@@ -69,25 +54,19 @@ static struct gpu_session *open_session(struct rig *r)
                                    .motion = r->motion,
                                    .step_m = 0.001f,
                                    .max_points = 1u << 16};
-    struct gpu_session *s = NULL;
-    struct err err = {0};
 
     fuse_params_default(&c.fuse);
-    if (gpu_session_new(&s, r->g, &c, &err))
-        fail_msg("%s: %s", err.where, err.text);
-    return s;
+    return gpu_case_session(r->g, &c);
 }
 
 static void open_rig(struct rig *r)
 {
     const struct gpu_config config = {.device = "cuda", .batch = 4, .reserve_bytes = 1u << 30};
     char dir[64];
-    struct err err = {0};
 
     memset(r, 0, sizeof *r);
+    r->g = gpu_case_open(&config);
     tiny_models(dir);
-    if (gpu_open(&r->g, &config, &err))
-        fail_msg("%s", err.text);
     r->depth = open_model(r->g, dir, "flat.onnx", GPU_MODEL_DEPTH);
     r->motion = open_model(r->g, dir, "still.onnx", GPU_MODEL_MOTION);
     tiny_models_remove(dir);
@@ -155,12 +134,11 @@ static void run(struct rig *r, int frames)
     finish(r, (frames + 1) % 2 * 2);
 }
 
-static void the_watch_sees_what_it_is_there_for(void **state)
+TEST(the_watch_sees_what_it_is_there_for)
 {
     struct watch_cuda w;
 
-    (void)state;
-    need_device();
+    gpu_case_need_cuda();
     watch_cuda_begin();
     assert_int_equal(watch_cuda_misbehave(), 0);
     w = watch_cuda_end();
@@ -169,13 +147,12 @@ static void the_watch_sees_what_it_is_there_for(void **state)
     assert_string_equal(w.offender, "cudaMalloc");
 }
 
-static void frames_allocate_nothing_and_name_their_streams(void **state)
+TEST(frames_allocate_nothing_and_name_their_streams)
 {
     struct watch_cuda w;
     struct rig r;
 
-    (void)state;
-    need_device();
+    gpu_case_need_cuda();
     watch_cuda_begin();
     open_rig(&r);
     w = watch_cuda_end();
@@ -194,14 +171,13 @@ static void frames_allocate_nothing_and_name_their_streams(void **state)
     close_rig(&r);
 }
 
-static void sessions_come_and_go_without_the_driver(void **state)
+TEST(sessions_come_and_go_without_the_driver)
 {
     struct gpu_session *s;
     struct watch_cuda w;
     struct rig r;
 
-    (void)state;
-    need_device();
+    gpu_case_need_cuda();
     open_rig(&r);
     start(&r, 0);
     watch_cuda_begin();
@@ -215,14 +191,4 @@ static void sessions_come_and_go_without_the_driver(void **state)
         fail_msg("%d made, %d without a stream; the first: %s", w.made, w.streamless, w.offender);
     assert_true(w.streamed >= 20 * 4);
     close_rig(&r);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_watch_sees_what_it_is_there_for),
-        cmocka_unit_test(frames_allocate_nothing_and_name_their_streams),
-        cmocka_unit_test(sessions_come_and_go_without_the_driver),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,20 +4,18 @@
  * when no other session is there, bit for bit. On the CPU, and on CUDA where there is a device.
  */
 #include "gpu/gpu.h"
+#include "tests/support/gpu_case.h"
 #include "tests/support/scene.h"
 #include "tests/support/tiny_model.h"
+#include "tests/support/unit.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define W 64
 #define H 64
@@ -84,12 +82,10 @@ static struct gpu_session *open_session(struct rig *r, struct gpu_model *depth,
 static void open_rig(struct rig *r, const char *device)
 {
     const struct gpu_config config = {.device = device, .threads = 2, .batch = 2};
-    struct err err = {0};
 
     memset(r, 0, sizeof *r);
+    r->g = gpu_case_open(&config);
     tiny_models(r->models);
-    if (gpu_open(&r->g, &config, &err))
-        fail_msg("%s", err.text);
     r->depth = open_model(r, GPU_MODEL_DEPTH);
     r->motion = open_model(r, GPU_MODEL_MOTION);
     for (int i = 0; i < SESSIONS; i++)
@@ -204,25 +200,12 @@ static void check(const char *device)
     assert_true(sum_of(device, true) == alone);
 }
 
-static void on_the_cpu(void **state)
+TEST(on_the_cpu)
 {
-    (void)state;
     check("cpu");
 }
 
-static void on_cuda(void **state)
+TEST(on_cuda)
 {
-    (void)state;
-    if (gpu_cuda_count() == 0) {
-        print_message("# hardware: no CUDA device, or a build without CUDA\n");
-        skip();
-    }
     check("cuda");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(on_the_cpu), cmocka_unit_test(on_cuda)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,17 +5,13 @@
  *          both sides, and the smallest (residual, number) wins. Windows are whole numbers, and so
  *          are sums over them; a track's own arithmetic has one order.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "tests/support/gpu_case.h"
 #include "tests/support/landmark_case.h"
 #include "tests/support/track_rig_cuda.h"
 #include "tests/support/views_case.h"
+#include "tests/support/unit.h"
 
 /* A tentative definition: in a build with CUDA the linker takes that of track_rig_cuda.cu. */
 const struct track_rig_api *track_rig_cuda __attribute__((common));
@@ -36,13 +32,12 @@ static void spoil(struct landmark_case *c)
     o[c->b.landmark[5].first].x = 9000.0f;
 }
 
-static void landmarks_agree(void **state)
+TEST(landmarks_agree)
 {
     const struct landmark_search_params params[] = {
         {4096, 1, 2.0f, 0.5f, 1.0f},  {2048, 4, 4.0f, 0.5f, 100.0f},  {320, 16, 1e-3f, 0.5f, 10.0f},
         {576, 3, 2.0f, 0.4f, 100.0f}, {128, 14, 2.0f, 0.45f, 100.0f}, {64, 2, 1.0f, 0.5f, 1.0f}};
     float *noise = malloc(LANDMARK_SEARCH_NOISE_BYTES);
-    (void)state;
     landmark_search_noise(noise);
     for (size_t i = 0; i < sizeof params / sizeof *params; i++) {
         struct landmark_case c;
@@ -154,14 +149,13 @@ static uint32_t compare_landmarks(const struct side *s, const struct landmark_se
     return found;
 }
 
-static void tracks_agree(void **state)
+TEST(tracks_agree)
 {
     struct landmark_search_camera camera[SIDES][TRACK_KEPT] = {0};
     struct side s[SIDES];
     struct err err = {0};
     uint32_t kept = 0, landmarks = 0;
     int rc = 0;
-    (void)state;
     if (!track_rig_cuda) {
         print_message("# hardware: this build has no CUDA\n");
         skip();
@@ -194,11 +188,7 @@ static void tracks_agree(void **state)
         landmarks += rc ? 0 : compare_landmarks(&s[i], camera[i]);
         close_side(&s[i]);
     }
-    if (rc)
-        print_message("# %s%s\n", rc == ERR_UNSUPPORTED ? "hardware: " : "", err.text);
-    if (rc == ERR_UNSUPPORTED)
-        skip();
-    assert_int_equal(rc, 0);
+    gpu_case_need(rc, &err);
     print_message("# %u tracks went on, %u landmarks\n", kept, landmarks);
     assert_true(landmarks > 50);
     assert_true(kept > 300);
@@ -222,7 +212,7 @@ static void compare_paths(const struct path *a, const struct path *b)
 
 /* A camera that walks on, jumps where nothing is known, and begins anew. Both start each frame from
  * what the CPU has. */
-static void paths_agree(void **state)
+TEST(paths_agree)
 {
     struct side s;
     struct path cpu, there;
@@ -232,7 +222,6 @@ static void paths_agree(void **state)
     uint8_t *cpu_arena, *arena;
     uint32_t states = 0, keyframes = 0;
     int rc = 0;
-    (void)state;
     if (!track_rig_cuda) {
         print_message("# hardware: this build has no CUDA\n");
         skip();
@@ -266,19 +255,7 @@ static void paths_agree(void **state)
     close_side(&s);
     free(cpu_arena);
     free(arena);
-    if (rc)
-        print_message("# %s%s\n", rc == ERR_UNSUPPORTED ? "hardware: " : "", err.text);
-    if (rc == ERR_UNSUPPORTED)
-        skip();
-    assert_int_equal(rc, 0);
+    gpu_case_need(rc, &err);
     assert_int_equal(states, 1u << PATH_BEGUN | 1u << PATH_FOUND | 1u << PATH_LOST);
     assert_true(keyframes > 8);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(landmarks_agree),
-                                       cmocka_unit_test(tracks_agree),
-                                       cmocka_unit_test(paths_agree)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,17 +5,13 @@
  * Bound:   equal bits: sums of boxes are whole numbers, the network's input is the same, and its
  *          focal length is (fx = fy)
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "gpu/base/ops.h"
 #include "gpu/mono/image_point.h"
+#include "tests/support/gpu_case.h"
+#include "tests/support/unit.h"
 
 #define NET_W 96
 #define NET_H 64
@@ -32,12 +28,8 @@ static struct gpu_session *session_of(struct gpu *g, struct gpu_model *m, int w,
                                          .max_image_w = W > H ? W : H,
                                          .max_image_h = W > H ? W : H,
                                          .depth = m};
-    struct gpu_session *s;
-    struct err err;
 
-    if (gpu_session_new(&s, g, &c, &err))
-        fail_msg("%s", err.text);
-    return s;
+    return gpu_case_session(g, &c);
 }
 
 static int run(struct gpu *g, struct gpu_session *s, float *out, const uint8_t *rgb, int w, int h,
@@ -69,12 +61,9 @@ static void on_device(const char *device)
                                         .max_depth_m = 200,
                                         .multiple = 32};
     struct gpu_session *lying, *standing[2];
-    struct gpu_model *model;
-    struct err err;
-    struct gpu *g;
+    struct gpu *g = gpu_case_open(&config);
+    struct gpu_model *model = gpu_case_model(g, &info);
 
-    if (gpu_open(&g, &config, &err) || gpu_model_open(&model, g, &info, &err))
-        fail_msg("%s", err.text);
     for (int i = 0; i < W * H * 3; i++)
         rgb[i] = (uint8_t)(i / 3 % W + i / 3 / W / 2 + 40 * (i % 3) + (i * 37 & 31));
     lying = session_of(g, model, NET_W, NET_H);
@@ -105,26 +94,19 @@ static void on_device(const char *device)
     gpu_close(&g);
 }
 
-static void as_if_it_had_come_upright(void **state)
+TEST(as_if_it_had_come_upright)
 {
-    (void)state;
     on_device("cpu");
 }
 
-static void and_on_cuda(void **state)
+TEST(and_on_cuda)
 {
-    (void)state;
-    if (gpu_cuda_count() == 0) {
-        print_message("# hardware: no CUDA device, or a build without CUDA\n");
-        skip();
-    }
     on_device("cuda");
 }
 
 /* A corner of a 3 x 2 picture by hand, and four quarters that are none. */
-static void quarters_turn_clockwise(void **state)
+TEST(quarters_turn_clockwise)
 {
-    (void)state;
     assert_int_equal(image_turned(0, 0, 3, 2, 1), 1); /* top left goes to the top right of 2 x 3 */
     assert_int_equal(image_turned(0, 0, 3, 2, 2), 5);
     assert_int_equal(image_turned(0, 0, 3, 2, 3), 4);
@@ -136,15 +118,4 @@ static void quarters_turn_clockwise(void **state)
         at = (int)image_turned(i % 3, i / 3, 3, 2, 2);
         assert_int_equal(image_turned(at % 3, at / 3, 3, 2, 2), i);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(quarters_turn_clockwise),
-        cmocka_unit_test(as_if_it_had_come_upright),
-        cmocka_unit_test(and_on_cuda),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

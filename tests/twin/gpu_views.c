@@ -5,16 +5,12 @@
  *          numbers, the rest is float arithmetic in the same order on both sides. Two sessions of
  *          odd sizes share batches; one leaves its place empty at times and begins another world.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "tests/support/gpu_case.h"
 #include "tests/support/views_case.h"
 #include "tests/support/views_rig_cuda.h"
+#include "tests/support/unit.h"
 
 /* A tentative definition: in a build with CUDA the linker takes that of views_rig_cuda.cu. */
 const struct views_rig_api *views_rig_cuda __attribute__((common));
@@ -116,7 +112,7 @@ static void check_maps(const struct views *a, const struct views *b)
     }
 }
 
-static void test_views(void **state)
+TEST(test_views)
 {
     const int w[SESSIONS] = {61, 83}, h[SESSIONS] = {53, 47};
     struct side s[SESSIONS];
@@ -126,12 +122,7 @@ static void test_views(void **state)
     int rc = views_rig_cuda ? views_rig_cuda->open(&rig, w, h, SESSIONS, &err)
                             : err_set(&err, ERR_UNSUPPORTED, "this build has no CUDA");
 
-    (void)state;
-    if (rc)
-        print_message("# %s%s\n", rc == ERR_UNSUPPORTED ? "hardware: " : "", err.text);
-    if (rc == ERR_UNSUPPORTED)
-        skip();
-    assert_int_equal(rc, 0);
+    gpu_case_need(rc, &err);
     for (int i = 0; i < SESSIONS; i++)
         open_side(&s[i], w[i], h[i]);
     for (int frame = 0; frame < FRAMES; frame++) {
@@ -173,10 +164,4 @@ static void test_views(void **state)
     for (int i = 0; i < SESSIONS; i++)
         close_side(&s[i]);
     views_rig_cuda->close(&rig);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_views)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,9 @@
 /* api_auth.c - tokens: the file, issued ones, and every route against every kind of token */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "api/server/auth.h"
 #include "api/server/http.h"
 #include "api/server/ws.h"
 #include "api/server/routes.h"
-#include "tests/support/edge.h"
+#include "tests/support/edge_case.h"
 
 #include <netinet/in.h>
 #include <stdio.h>
@@ -25,16 +19,14 @@
 
 static char file[] = "/tmp/recond-auth-XXXXXX";
 
-static int make_file(void **state)
+FIXTURE(make_file)
 {
     int fd = mkstemp(file);
-    (void)state;
     return fd < 0 ? -1 : close(fd);
 }
 
-static int remove_file(void **state)
+FIXTURE(remove_file)
 {
-    (void)state;
     return unlink(file);
 }
 
@@ -56,13 +48,12 @@ static int try_open(struct auth **a, struct err *err)
     return auth_open(a, &config, err);
 }
 
-static void test_file_tokens(void **state)
+TEST(test_file_tokens)
 {
     struct auth *a;
     struct auth_who who;
     struct err err = {0};
 
-    (void)state;
     write_file("# comment\n\n  boss\tadmin  " ABC "  \r\n");
     assert_int_equal(try_open(&a, &err), 0);
     assert_int_equal(auth_check(a, "abc", 3, &who, &err), 0);
@@ -82,13 +73,12 @@ static void test_file_tokens(void **state)
     auth_close(&a);
 }
 
-static void test_expiry(void **state)
+TEST(test_expiry)
 {
     struct auth *a;
     struct auth_who who;
     struct err err = {0};
 
-    (void)state;
     write_file("x view " ABC " 2001-01-01\n");
     assert_int_equal(try_open(&a, &err), 0);
     assert_int_equal(auth_check(a, "abc", 3, &who, &err), ERR_DENIED);
@@ -99,7 +89,7 @@ static void test_expiry(void **state)
     auth_close(&a);
 }
 
-static void test_bad_files(void **state)
+TEST(test_bad_files)
 {
     static const char *const bad[] = {
         "x admin\n",
@@ -117,7 +107,6 @@ static void test_bad_files(void **state)
     struct auth *a;
     char good_then_bad[512];
 
-    (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct err err = {0};
         snprintf(good_then_bad, sizeof good_then_bad, "ok view " EMPTY "\n%s", bad[i]);
@@ -129,12 +118,11 @@ static void test_bad_files(void **state)
     }
 }
 
-static void test_file_mode(void **state)
+TEST(test_file_mode)
 {
     struct auth *a;
     struct err err = {0};
 
-    (void)state;
     write_file("x admin " ABC "\n");
     for (int bit = 0; bit < 6; bit++) {
         chmod(file, 0600 | (mode_t)1 << bit);
@@ -146,7 +134,7 @@ static void test_file_mode(void **state)
     auth_close(&a);
 }
 
-static void test_reload(void **state)
+TEST(test_reload)
 {
     struct auth *a;
     struct auth_who who;
@@ -154,7 +142,6 @@ static void test_reload(void **state)
     struct api_token kept;
     char token[TOKEN_CAP];
 
-    (void)state;
     write_file("x admin " ABC "\n");
     assert_int_equal(try_open(&a, &err), 0);
     assert_int_equal(auth_issue(a, "s1", AUTH_VIEW, "", token, &kept, &err), 0);
@@ -168,7 +155,7 @@ static void test_reload(void **state)
     auth_close(&a);
 }
 
-static void test_issued_tokens(void **state)
+TEST(test_issued_tokens)
 {
     struct auth *a;
     struct auth_who who;
@@ -176,7 +163,6 @@ static void test_issued_tokens(void **state)
     struct api_token kept;
     char one[TOKEN_CAP], two[TOKEN_CAP];
 
-    (void)state;
     write_file("");
     assert_int_equal(try_open(&a, &err), 0);
     assert_int_equal(auth_issue(a, "s1", AUTH_INGEST, "", one, &kept, &err), 0);
@@ -198,14 +184,13 @@ static void test_issued_tokens(void **state)
     auth_close(&a);
 }
 
-static void test_issued_tokens_are_bounded(void **state)
+TEST(test_issued_tokens_are_bounded)
 {
     struct auth *a;
     struct err err = {0};
     struct api_token kept;
     char token[TOKEN_CAP];
 
-    (void)state;
     write_file("");
     assert_int_equal(try_open(&a, &err), 0);
     for (int i = 0; i < AUTH_SESSION_TOKENS; i++)
@@ -218,7 +203,7 @@ static void test_issued_tokens_are_bounded(void **state)
 }
 
 /* What auth_issue() gave to keep opens the same door after a restart, and nothing else does. */
-static void test_kept_tokens(void **state)
+TEST(test_kept_tokens)
 {
     struct auth *a;
     struct auth_who who;
@@ -226,7 +211,6 @@ static void test_kept_tokens(void **state)
     struct api_token kept, wrong;
     char token[TOKEN_CAP];
 
-    (void)state;
     write_file("");
     assert_int_equal(try_open(&a, &err), 0);
     assert_int_equal(auth_issue(a, "s1", AUTH_INGEST, "", token, &kept, &err), 0);
@@ -257,7 +241,7 @@ static void test_kept_tokens(void **state)
 
 /* A session's tokens hang on the line of the token that the session was made with, and each stream
  * hears that it has to ask again. */
-static void test_owner_revoked(void **state)
+TEST(test_owner_revoked)
 {
     struct auth *a;
     struct auth_who who, boss;
@@ -266,7 +250,6 @@ static void test_owner_revoked(void **state)
     char one[TOKEN_CAP], two[TOKEN_CAP];
     unsigned generation;
 
-    (void)state;
     write_file("phone ingest " ABC "\n");
     assert_int_equal(try_open(&a, &err), 0);
     assert_int_equal(auth_issue(a, "s1", AUTH_INGEST, "phone", one, &kept[0], &err), 0);
@@ -307,22 +290,18 @@ static void adopt(void *ctx, const struct api_token *kept)
 }
 
 /* POST /v1/sessions has both hashes kept before it answers; without that there is no session. */
-static void test_tokens_are_kept_with_their_session(void **state)
+EDGE_TEST(test_tokens_are_kept_with_their_session)
 {
-    static struct edge e;
     struct edge_session s;
     struct edge_answer a;
     struct auth_who who;
     struct err err = {0};
     int n = 0;
 
-    (void)state;
-    edge_defaults(&e);
-    edge_start(&e);
-    s = edge_session(&e, NULL);
+    s = edge_session(&edge, NULL);
     write_file("boss admin " EMPTY "\n"); /* edge_session() makes it for this one */
     assert_int_equal(try_open(&adopter, &err), 0);
-    fake_core_ops()->tokens_each(fake_core_core(e.core), adopt, &n);
+    fake_core_ops()->tokens_each(fake_core_core(edge.core), adopt, &n);
     assert_int_equal(n, 2);
     assert_int_equal(auth_check(adopter, s.ingest, strlen(s.ingest), &who, &err), 0);
     assert_int_equal(who.scope, AUTH_INGEST);
@@ -330,20 +309,18 @@ static void test_tokens_are_kept_with_their_session(void **state)
     assert_int_equal(auth_check(adopter, s.view, strlen(s.view), &who, &err), 0);
     assert_int_equal(who.scope, AUTH_VIEW);
     auth_close(&adopter);
-    fake_core_lose_tokens(e.core);
-    a = edge_request(&e, "POST", "/v1/sessions", EDGE_ADMIN, NULL);
+    fake_core_lose_tokens(edge.core);
+    a = edge_request(&edge, "POST", "/v1/sessions", EDGE_ADMIN, NULL);
     assert_int_equal(a.status, 500);
     assert_null(strstr(a.body, "fake disk")); /* what went wrong inside is for the log */
     edge_answer_free(&a);
-    assert_int_equal(fake_core_counts(e.core).sessions, 1);
-    edge_stop(&e);
+    assert_int_equal(fake_core_counts(edge.core).sessions, 1);
 }
 
-static void test_bearer(void **state)
+TEST(test_bearer)
 {
     size_t len;
 
-    (void)state;
     assert_string_equal(auth_bearer("Bearer abc", &len), "abc");
     assert_int_equal(len, 3);
     assert_non_null(auth_bearer("bearer  abc  ", &len));
@@ -357,11 +334,10 @@ static void test_bearer(void **state)
     assert_int_equal(len, 0); /* no thread reads what is not there */
 }
 
-static void test_base64url(void **state)
+TEST(test_base64url)
 {
     char out[8];
 
-    (void)state;
     assert_int_equal(token_base64url_decode("YWJj", 4, out, sizeof out), 3);
     assert_memory_equal(out, "abc", 3);
     assert_int_equal(token_base64url_decode("YWI", 3, out, sizeof out), 2);
@@ -450,25 +426,19 @@ static void one_request(struct edge *e, const struct routes_entry *route, enum k
     edge_answer_free(&a);
 }
 
-static void test_every_route_with_every_token(void **state)
+EDGE_TEST(test_every_route_with_every_token)
 {
-    static struct edge e;
     const struct routes_entry *route;
 
-    (void)state;
-    edge_defaults(&e);
-    edge_start(&e);
     for (int i = 0; (route = routes_at(i)) != NULL; i++)
         for (enum kind kind = NO; kind < KINDS; kind++)
-            one_request(&e, route, kind);
-    assert_false(edge_logged(&e, EDGE_ADMIN));
-    assert_true(edge_logged(&e, "\"token\":\"boss\"")); /* names are logged, tokens never */
-    edge_stop(&e);
+            one_request(&edge, route, kind);
+    assert_false(edge_logged(&edge, EDGE_ADMIN));
+    assert_true(edge_logged(&edge, "\"token\":\"boss\"")); /* names are logged, tokens never */
 }
 
-static void test_odd_tokens(void **state)
+EDGE_TEST(test_odd_tokens)
 {
-    static struct edge e;
     static const char *const lines[] = {"Authorization:\r\n",
                                         "Authorization: Bearer\r\n",
                                         "Authorization: Basic Ym9zczp4\r\n",
@@ -476,23 +446,16 @@ static void test_odd_tokens(void **state)
                                         "Authorization: " EDGE_ADMIN "\r\n",
                                         "Cookie: token=" EDGE_ADMIN "\r\n"};
 
-    (void)state;
-    edge_defaults(&e);
-    edge_start(&e);
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         char text[256];
-        struct edge_answer a;
         snprintf(text, sizeof text, "GET /v1/models HTTP/1.1\r\nHost: a\r\n%s\r\n", lines[i]);
-        a = edge_raw(&e, text);
-        assert_int_equal(a.status, 401);
-        edge_answer_free(&a);
+        expect_raw(text, 401);
     }
-    edge_stop(&e);
 }
 
 /* ------------------------------------------------------------------------------- without tokens */
 
-static void test_no_tokens_on_loopback_alone(void **state)
+TEST(test_no_tokens_on_loopback_alone)
 {
     struct api_config config = {.auth_mode = API_AUTH_NONE,
                                 .http_host = "0.0.0.0",
@@ -508,7 +471,6 @@ static void test_no_tokens_on_loopback_alone(void **state)
     struct err err = {0};
     int fd;
 
-    (void)state;
     assert_int_equal(auth_open(&a, &config, &err), 0);
     assert_int_equal(http_start(&h, &config, a, &err), ERR_INPUT);
     assert_null(h);
@@ -527,74 +489,39 @@ static void test_no_tokens_on_loopback_alone(void **state)
     auth_close(&a);
 }
 
-static void test_names_that_point_at_loopback(void **state)
+TEST(test_names_that_point_at_loopback)
 {
-    static struct edge e;
-    struct edge_answer a;
-
-    (void)state;
-    edge_defaults(&e);
-    e.config.auth_mode = API_AUTH_NONE;
-    edge_start(&e);
-    a = edge_raw(&e, "GET /v1/sessions HTTP/1.1\r\nHost: localhost:1234\r\n\r\n");
-    assert_int_equal(a.status, 200);
-    edge_answer_free(&a);
-    a = edge_raw(&e, "GET /v1/sessions HTTP/1.1\r\nHost: rebound.example\r\n\r\n");
-    assert_int_equal(a.status, 421);
-    edge_answer_free(&a);
-    a = edge_raw(&e, "GET /v1/sessions HTTP/1.1\r\nHost: 127.0.0.1.rebound.example\r\n\r\n");
-    assert_int_equal(a.status, 421);
-    edge_answer_free(&a);
-    a = edge_raw(&e, "POST /v1/sessions HTTP/1.1\r\nHost: localhost\r\n"
-                     "Origin: http://evil.example\r\n\r\n");
-    assert_int_equal(a.status, 403);
-    edge_answer_free(&a);
-    edge_stop(&e);
+    edge_defaults(&edge);
+    edge.config.auth_mode = API_AUTH_NONE;
+    edge_start(&edge);
+    expect_raw("GET /v1/sessions HTTP/1.1\r\nHost: localhost:1234\r\n\r\n", 200);
+    expect_raw("GET /v1/sessions HTTP/1.1\r\nHost: rebound.example\r\n\r\n", 421);
+    expect_raw("GET /v1/sessions HTTP/1.1\r\nHost: 127.0.0.1.rebound.example\r\n\r\n", 421);
+    expect_raw("POST /v1/sessions HTTP/1.1\r\nHost: localhost\r\n"
+               "Origin: http://evil.example\r\n\r\n",
+               403);
+    edge_stop(&edge);
 }
 
 /* A socket of the service manager is served as it is. */
-static void test_given_sockets(void **state)
+TEST(test_given_sockets)
 {
-    static struct edge e;
     struct sockaddr_in any = {.sin_family = AF_INET};
     struct edge_answer a;
     socklen_t len = sizeof any;
 
-    (void)state;
-    edge_defaults(&e);
-    e.config.http_fd = socket(AF_INET, SOCK_STREAM, 0);
+    edge_defaults(&edge);
+    edge.config.http_fd = socket(AF_INET, SOCK_STREAM, 0);
     any.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    assert_int_equal(bind(e.config.http_fd, (struct sockaddr *)&any, sizeof any), 0);
-    assert_int_equal(listen(e.config.http_fd, 5), 0);
-    assert_int_equal(getsockname(e.config.http_fd, (struct sockaddr *)&any, &len), 0);
-    edge_start(&e);
-    assert_int_equal(http_port(e.http), ntohs(any.sin_port));
-    a = edge_request(&e, "GET", "/livez", NULL, NULL);
+    assert_int_equal(bind(edge.config.http_fd, (struct sockaddr *)&any, sizeof any), 0);
+    assert_int_equal(listen(edge.config.http_fd, 5), 0);
+    assert_int_equal(getsockname(edge.config.http_fd, (struct sockaddr *)&any, &len), 0);
+    edge_start(&edge);
+    assert_int_equal(http_port(edge.http), ntohs(any.sin_port));
+    a = edge_request(&edge, "GET", "/livez", NULL, NULL);
     assert_int_equal(a.status, 200);
     edge_answer_free(&a);
-    edge_stop(&e);
+    edge_stop(&edge);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_file_tokens),
-        cmocka_unit_test(test_expiry),
-        cmocka_unit_test(test_bad_files),
-        cmocka_unit_test(test_file_mode),
-        cmocka_unit_test(test_reload),
-        cmocka_unit_test(test_issued_tokens),
-        cmocka_unit_test(test_issued_tokens_are_bounded),
-        cmocka_unit_test(test_kept_tokens),
-        cmocka_unit_test(test_owner_revoked),
-        cmocka_unit_test(test_tokens_are_kept_with_their_session),
-        cmocka_unit_test(test_bearer),
-        cmocka_unit_test(test_base64url),
-        cmocka_unit_test(test_every_route_with_every_token),
-        cmocka_unit_test(test_odd_tokens),
-        cmocka_unit_test(test_no_tokens_on_loopback_alone),
-        cmocka_unit_test(test_names_that_point_at_loopback),
-        cmocka_unit_test(test_given_sockets),
-    };
-    return cmocka_run_group_tests(tests, make_file, remove_file);
-}
+TEST_GROUP(make_file, remove_file)

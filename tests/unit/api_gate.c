@@ -1,12 +1,6 @@
 /* api_gate.c - the REST edge over sockets: what the gate refuses, and absolute deadlines */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "tests/support/bound.h"
-#include "tests/support/edge.h"
+#include "tests/support/edge_case.h"
 
 #include "proto/json.h"
 
@@ -18,26 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
-static struct edge edge;
-
-static int setup(void **state)
+FIXTURE(setup_quick)
 {
-    (void)state;
-    edge_defaults(&edge);
-    edge_start(&edge);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    edge_stop(&edge);
-    return 0;
-}
-
-static int setup_quick(void **state)
-{
-    (void)state;
     edge_defaults(&edge);
     edge.config.header_timeout_s = 1;
     edge.config.max_connections = 24;
@@ -52,21 +28,10 @@ static int64_t now_ms(void)
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-static void expect_raw(const char *text, int status)
-{
-    struct edge_answer a = edge_raw(&edge, text);
-
-    if (a.status != status)
-        print_error("for %.200s\nthe answer was %s%s\n", text, a.head, a.body ? a.body : "");
-    assert_int_equal(a.status, status);
-    edge_answer_free(&a);
-}
-
 /* ------------------------------------------------------------------------------- the gate */
 
-static void test_repeated_and_odd_headers(void **state)
+EDGE_TEST(test_repeated_and_odd_headers)
 {
-    (void)state;
     expect_raw("GET /livez HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400);
     expect_raw("GET /v1/models HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer " EDGE_ADMIN
                "\r\nAuthorization: Bearer " EDGE_ADMIN "\r\n\r\n",
@@ -90,13 +55,12 @@ static void test_repeated_and_odd_headers(void **state)
     assert_int_equal(fake_core_counts(edge.core).created, 0);
 }
 
-static void test_nul_in_header(void **state)
+EDGE_TEST(test_nul_in_header)
 {
     static const char request[] = "GET /livez HTTP/1.1\r\nHost: a\0b\r\n\r\n";
     int fd = edge_connect(http_port(edge.http));
     struct edge_answer a;
 
-    (void)state;
     edge_send(fd, request, sizeof request - 1);
     a = edge_read(fd, false);
     assert_int_equal(a.status, 400);
@@ -104,7 +68,7 @@ static void test_nul_in_header(void **state)
     close(fd);
 }
 
-static void test_targets(void **state)
+EDGE_TEST(test_targets)
 {
     static const char *const bad[] = {"/livez%00",
                                       "/%6civez",
@@ -124,7 +88,6 @@ static void test_targets(void **state)
                                       "/livez?x=1",
                                       "/livez?limit=1&limit=%31"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         char text[200];
         snprintf(text, sizeof text, "GET %s HTTP/1.1\r\nHost: a\r\n\r\n", bad[i]);
@@ -132,12 +95,11 @@ static void test_targets(void **state)
     }
 }
 
-static void test_long_things(void **state)
+EDGE_TEST(test_long_things)
 {
     char *text = malloc(70000);
     int n;
 
-    (void)state;
     n = sprintf(text, "GET /");
     memset(text + n, 'a', 600);
     strcpy(text + n + 600, " HTTP/1.1\r\nHost: a\r\n\r\n");
@@ -153,7 +115,7 @@ static void test_long_things(void **state)
     free(text);
 }
 
-static void test_long_bodies(void **state)
+EDGE_TEST(test_long_bodies)
 {
     static const char head[] =
         "POST /v1/sessions HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer " EDGE_ADMIN
@@ -162,7 +124,6 @@ static void test_long_bodies(void **state)
     int fd = edge_connect(http_port(edge.http));
     struct edge_answer a;
 
-    (void)state;
     /* announced: refused before a byte of the body has come */
     snprintf(text, sizeof text, "%sContent-Length: 16385\r\n\r\n", head);
     expect_raw(text, 413);
@@ -193,14 +154,13 @@ static void test_long_bodies(void **state)
     assert_int_equal(fake_core_counts(edge.core).created, 0);
 }
 
-static void test_pipelined_and_split(void **state)
+EDGE_TEST(test_pipelined_and_split)
 {
     static const char two[] =
         "GET /livez HTTP/1.1\r\nHost: a\r\n\r\nGET /nix HTTP/1.1\r\nHost: a\r\n\r\n";
     int fd = edge_connect(http_port(edge.http));
     struct edge_answer a;
 
-    (void)state;
     edge_send(fd, two, sizeof two - 1);
     a = edge_read(fd, false);
     assert_int_equal(a.status, 200);
@@ -217,7 +177,7 @@ static void test_pipelined_and_split(void **state)
 }
 
 /* A client that asks first is told to go on, or at once why not. */
-static void test_expect_continue(void **state)
+EDGE_TEST(test_expect_continue)
 {
     static const char head[] =
         "POST /v1/sessions HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer " EDGE_ADMIN "\r\n"
@@ -226,7 +186,6 @@ static void test_expect_continue(void **state)
     char text[512], got[64] = "";
     struct edge_answer a;
 
-    (void)state;
     snprintf(text, sizeof text, "%sContent-Length: 2\r\n\r\n", head);
     edge_send(fd, text, strlen(text));
     assert_true(poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, 60000) == 1);
@@ -266,12 +225,11 @@ static int closed_while_bytes_come(const int *fds, int n, char byte)
     return n_closed;
 }
 
-static void test_slow_headers(void **state)
+TEST_WITH(test_slow_headers, setup_quick, edge_case_close)
 {
     int slow[23], fd;
     struct edge_answer a;
 
-    (void)state;
     for (int i = 0; i < 23; i++) {
         slow[i] = edge_connect(http_port(edge.http));
         edge_send(slow[i], "GET /livez HTTP/1.1\r\nX:", 23);
@@ -288,7 +246,7 @@ static void test_slow_headers(void **state)
     close(fd);
 }
 
-static void test_slow_body(void **state)
+TEST_WITH(test_slow_body, setup_quick, edge_case_close)
 {
     int fd = edge_connect(http_port(edge.http));
     static const char head[] =
@@ -296,7 +254,6 @@ static void test_slow_body(void **state)
         "\r\nContent-Type: application/json\r\n"
         "Content-Length: 1000\r\n\r\n";
 
-    (void)state;
     edge_send(fd, head, sizeof head - 1);
     assert_int_equal(closed_while_bytes_come(&fd, 1, ' '), 1);
     close(fd);
@@ -313,14 +270,23 @@ static void expect_answer(const char *target, const char *token, int status)
     edge_answer_free(&a);
 }
 
+FIXTURE(setup_full)
+{
+    edge_defaults(&edge);
+    edge.config.header_timeout_s = 60;
+    edge.config.max_connections = 24;
+    edge.config.max_per_address = 1000;
+    edge_start(&edge);
+    return 0;
+}
+
 /* All places are taken, and many more connections come: probes are answered. */
-static void test_probes_have_places(void **state)
+TEST_WITH(test_probes_have_places, setup_full, edge_case_close)
 {
     int fds[224];
     struct edge_answer a;
     int status = 0;
 
-    (void)state;
     for (int i = 0; i < 24; i++)
         fds[i] = edge_connect(http_port(edge.http));
     expect_answer("/livez", NULL, 200);
@@ -346,49 +312,16 @@ static void test_probes_have_places(void **state)
     assert_int_equal(status, 200);
 }
 
-static int setup_full(void **state)
-{
-    (void)state;
-    edge_defaults(&edge);
-    edge.config.header_timeout_s = 60;
-    edge.config.max_connections = 24;
-    edge.config.max_per_address = 1000;
-    edge_start(&edge);
-    return 0;
-}
-
 /* Both edges count while nothing comes. */
-static void test_beat(void **state)
+EDGE_TEST(test_beat)
 {
     uint64_t before = http_beat(edge.http), before_ws = ws_beat(edge.ws);
     int64_t begun = now_ms();
 
-    (void)state;
     while ((http_beat(edge.http) < before + 2 || ws_beat(edge.ws) < before_ws + 2) &&
            now_ms() - begun < 60000)
         usleep(10000);
     assert_true(http_beat(edge.http) >= before + 2);
     assert_true(ws_beat(edge.ws) >= before_ws + 2);
     assert_true(bound_at_most("two beats of both edges", (double)(now_ms() - begun), 1000, "ms"));
-}
-
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-#define Q(name) cmocka_unit_test_setup_teardown(name, setup_quick, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_probes_have_places, setup_full, teardown),
-        T(test_repeated_and_odd_headers),
-        T(test_nul_in_header),
-        T(test_targets),
-        T(test_long_things),
-        T(test_long_bodies),
-        T(test_expect_continue),
-        T(test_pipelined_and_split),
-        Q(test_slow_headers),
-        Q(test_slow_body),
-        T(test_beat),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

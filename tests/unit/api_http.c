@@ -1,48 +1,13 @@
 /* api_http.c - the REST edge over sockets: routes and answers */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "daemon/edges.h"
-#include "tests/support/edge.h"
+#include "tests/support/edge_case.h"
 
 #include "proto/json.h"
 
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
-
-static struct edge edge;
-
-static int setup(void **state)
-{
-    (void)state;
-    edge_defaults(&edge);
-    edge_start(&edge);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    edge_stop(&edge);
-    return 0;
-}
-
-static void expect_raw(const char *text, int status)
-{
-    struct edge_answer a = edge_raw(&edge, text);
-
-    if (a.status != status)
-        print_error("for %.200s\nthe answer was %s%s\n", text, a.head, a.body ? a.body : "");
-    assert_int_equal(a.status, status);
-    edge_answer_free(&a);
-}
 
 static void expect(const char *method, const char *target, const char *token, const char *json,
                    int status)
@@ -58,13 +23,12 @@ static void expect(const char *method, const char *target, const char *token, co
 
 /* ------------------------------------------------------------------------------- sessions */
 
-static void test_life_of_a_session(void **state)
+EDGE_TEST(test_life_of_a_session)
 {
     struct edge_session s;
     struct edge_answer a;
     char target[80];
 
-    (void)state;
     s = edge_session(&edge, "{\"name\":\"kitchen\",\"step_m\":0.002,\"keyframes\":3,"
                             "\"camera\":{\"fx\":500,\"fy\":501,\"cx\":320,\"cy\":240,"
                             "\"width\":640,\"height\":480}}");
@@ -98,7 +62,7 @@ static void test_life_of_a_session(void **state)
     assert_int_equal(fake_core_counts(edge.core).sessions, 0);
 }
 
-static void test_durability_is_chosen(void **state)
+EDGE_TEST(test_durability_is_chosen)
 {
     static const struct {
         const char *asked, *journal, *record, *mode, *fps;
@@ -115,7 +79,6 @@ static void test_durability_is_chosen(void **state)
     };
     char target[80];
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct edge_session s = edge_session(&edge, cases[i].asked);
         struct edge_answer a;
@@ -134,12 +97,11 @@ static void test_durability_is_chosen(void **state)
     }
 }
 
-static void test_create_answers_where_and_how(void **state)
+EDGE_TEST(test_create_answers_where_and_how)
 {
     struct edge_answer a = edge_request(&edge, "POST", "/v1/sessions", EDGE_INGEST, NULL);
     char url[128], id[API_ID_CAP];
 
-    (void)state;
     assert_int_equal(a.status, 201);
     snprintf(id, sizeof id, "%s", edge_header(&a, "Location") + strlen("/v1/sessions/"));
     snprintf(url, sizeof url, "\"stream_url\":\"ws://127.0.0.1:%d/v1/sessions/%s/stream\"",
@@ -148,14 +110,13 @@ static void test_create_answers_where_and_how(void **state)
     edge_answer_free(&a);
 }
 
-static void test_wrong_fields_are_all_named(void **state)
+EDGE_TEST(test_wrong_fields_are_all_named)
 {
     struct edge_answer a =
         edge_request(&edge, "POST", "/v1/sessions", EDGE_ADMIN,
                      "{\"nam\":1,\"step_m\":5,\"camera\":{\"fx\":\"a\",\"fy\":1,\"cx\":0,\"cy\":0,"
                      "\"width\":640},\"pose_source\":\"gps\",\"preview\":0}");
 
-    (void)state;
     assert_int_equal(a.status, 422);
     assert_string_equal(edge_header(&a, "Content-Type"), "application/problem+json");
     assert_non_null(strstr(a.body, "\"type\":\"urn:recond:problem:invalid-fields\""));
@@ -181,9 +142,8 @@ static void test_wrong_fields_are_all_named(void **state)
     assert_int_equal(fake_core_counts(edge.core).created, 0);
 }
 
-static void test_bad_json(void **state)
+EDGE_TEST(test_bad_json)
 {
-    (void)state;
     expect("POST", "/v1/sessions", EDGE_ADMIN, "{", 400);
     expect("POST", "/v1/sessions", EDGE_ADMIN, "[]", 400);
     expect("POST", "/v1/sessions", EDGE_ADMIN, "7", 400);
@@ -195,13 +155,12 @@ static void test_bad_json(void **state)
     assert_int_equal(fake_core_counts(edge.core).created, 0);
 }
 
-static void test_pages(void **state)
+EDGE_TEST(test_pages)
 {
     struct edge_answer a;
     int seen = 0;
     char target[80] = "/v1/sessions?limit=2";
 
-    (void)state;
     for (int i = 0; i < 5; i++)
         edge_session(&edge, NULL);
     for (int page = 0; page < 3; page++) {
@@ -226,13 +185,12 @@ static void test_pages(void **state)
     expect("GET", "/v1/sessions?colour=red", EDGE_VIEW, NULL, 400);
 }
 
-static void test_ten_thousand_sessions(void **state)
+EDGE_TEST(test_ten_thousand_sessions)
 {
     int fd = edge_connect(http_port(edge.http)), made = 0, busy = 0;
     static const char request[] = "POST /v1/sessions HTTP/1.1\r\nHost: 127.0.0.1\r\n"
                                   "Authorization: Bearer " EDGE_ADMIN "\r\n\r\n";
 
-    (void)state;
     for (int i = 0; i < 10000; i++) {
         struct edge_answer a;
         assert_true(edge_send(fd, request, sizeof request - 1));
@@ -254,13 +212,12 @@ static void test_ten_thousand_sessions(void **state)
 
 /* ------------------------------------------------------------------------------- results */
 
-static void test_cloud(void **state)
+EDGE_TEST(test_cloud)
 {
     struct edge_session s = edge_session(&edge, NULL);
     struct edge_answer a;
     char target[80], text[400];
 
-    (void)state;
     snprintf(target, sizeof target, "/v1/sessions/%s/cloud", s.id);
     a = edge_request(&edge, "GET", target, s.view, NULL);
     assert_int_equal(a.status, 200);
@@ -290,14 +247,13 @@ static void test_cloud(void **state)
     assert_int_equal(fake_core_counts(edge.core).exports_open, 0);
 }
 
-static void test_trajectory(void **state)
+EDGE_TEST(test_trajectory)
 {
     struct edge_session s = edge_session(&edge, NULL);
     struct edge_answer a;
     char target[96];
     int lines;
 
-    (void)state;
     for (int unplaced = 0; unplaced < 2; unplaced++) {
         lines = 0;
         snprintf(target, sizeof target, "/v1/sessions/%s/trajectory?unplaced=%d", s.id, unplaced);
@@ -319,14 +275,13 @@ static void test_trajectory(void **state)
     }
 }
 
-static void test_depth(void **state)
+EDGE_TEST(test_depth)
 {
     struct edge_session with = edge_session(&edge, "{\"preview\":true}");
     struct edge_session without = edge_session(&edge, NULL);
     struct edge_answer a;
     char target[80];
 
-    (void)state;
     snprintf(target, sizeof target, "/v1/sessions/%s/depth", without.id);
     expect("GET", target, without.view, NULL, 409);
     snprintf(target, sizeof target, "/v1/sessions/%s/depth", with.id);
@@ -340,14 +295,13 @@ static void test_depth(void **state)
 }
 
 /* The numbers themselves: a PNG of millimetres would hold 1000, 1000, 1001, 1001, 1001 ... */
-static void test_depth_numbers(void **state)
+EDGE_TEST(test_depth_numbers)
 {
     struct edge_session with = edge_session(&edge, "{\"preview\":true}");
     struct edge_answer a;
     char target[96];
     float v;
 
-    (void)state;
     snprintf(target, sizeof target, "/v1/sessions/%s/depth?format=f32", with.id);
     a = edge_request(&edge, "GET", target, with.view, NULL);
     assert_int_equal(a.status, 200);
@@ -370,11 +324,10 @@ static void test_depth_numbers(void **state)
     expect("GET", target, with.view, NULL, 400);
 }
 
-static void test_health(void **state)
+EDGE_TEST(test_health)
 {
     struct edge_answer a;
 
-    (void)state;
     expect("GET", "/readyz", NULL, NULL, 200);
     fake_core_set_health(edge.core, API_DRAINING);
     a = edge_request(&edge, "GET", "/readyz", NULL, NULL);
@@ -389,12 +342,11 @@ static void test_health(void **state)
     edge_answer_free(&a);
 }
 
-static void test_edge_metrics(void **state)
+EDGE_TEST(test_edge_metrics)
 {
     char text[4096];
     size_t n;
 
-    (void)state;
     expect("GET", "/livez", NULL, NULL, 200);
     expect("GET", "/nix", NULL, NULL, 404);
     n = edges_metrics(edge.http, edge.ws, text, sizeof text);
@@ -406,11 +358,10 @@ static void test_edge_metrics(void **state)
 
 /* ------------------------------------------------------------------------------- methods, types */
 
-static void test_methods(void **state)
+EDGE_TEST(test_methods)
 {
     struct edge_answer a;
 
-    (void)state;
     a = edge_request(&edge, "DELETE", "/v1/sessions", EDGE_ADMIN, NULL);
     assert_int_equal(a.status, 405);
     assert_string_equal(edge_header(&a, "Allow"), "POST, GET, HEAD, OPTIONS");
@@ -430,9 +381,8 @@ static void test_methods(void **state)
     expect("HEAD", "/livez", NULL, NULL, 200);
 }
 
-static void test_types(void **state)
+EDGE_TEST(test_types)
 {
-    (void)state;
     expect_raw("POST /v1/sessions HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer " EDGE_ADMIN
                "\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\n{}",
                415);
@@ -449,11 +399,10 @@ static void test_types(void **state)
     expect_raw("GET /livez HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc", 400);
 }
 
-static void test_origins(void **state)
+EDGE_TEST(test_origins)
 {
     struct edge_answer a;
 
-    (void)state;
     a = edge_raw(&edge, "GET /livez HTTP/1.1\r\nHost: a\r\nOrigin: https://evil.example\r\n\r\n");
     assert_int_equal(a.status, 403);
     assert_non_null(strstr(a.body, "urn:recond:problem:foreign-origin"));
@@ -474,7 +423,7 @@ static void test_origins(void **state)
 
 /* Pages of the same host and of loopback may ask, whatever their port; a browser's same-origin POST
  * names its origin, too. */
-static void test_origins_that_need_no_list(void **state)
+EDGE_TEST(test_origins_that_need_no_list)
 {
     static const struct {
         const char *host, *origin;
@@ -501,7 +450,6 @@ static void test_origins_that_need_no_list(void **state)
     };
     char text[256];
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct edge_answer a;
 
@@ -517,7 +465,7 @@ static void test_origins_that_need_no_list(void **state)
 }
 
 /* A page of another origin reads every header of ours. */
-static void test_headers_that_pages_see(void **state)
+EDGE_TEST(test_headers_that_pages_see)
 {
     static const char *const ours[] = {
         "ETag",          "Location",   "Retry-After",         "Recond-Width",
@@ -525,35 +473,7 @@ static void test_headers_that_pages_see(void **state)
     struct edge_answer a =
         edge_raw(&edge, "GET /livez HTTP/1.1\r\nHost: a\r\nOrigin: " EDGE_ORIGIN "\r\n\r\n");
 
-    (void)state;
     for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
         assert_non_null(strstr(edge_header(&a, "Access-Control-Expose-Headers"), ours[i]));
     edge_answer_free(&a);
-}
-
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        T(test_life_of_a_session),
-        T(test_durability_is_chosen),
-        T(test_create_answers_where_and_how),
-        T(test_wrong_fields_are_all_named),
-        T(test_bad_json),
-        T(test_pages),
-        T(test_ten_thousand_sessions),
-        T(test_cloud),
-        T(test_trajectory),
-        T(test_depth),
-        T(test_depth_numbers),
-        T(test_health),
-        T(test_edge_metrics),
-        T(test_methods),
-        T(test_types),
-        T(test_origins),
-        T(test_origins_that_need_no_list),
-        T(test_headers_that_pages_see),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

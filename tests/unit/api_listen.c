@@ -1,14 +1,8 @@
 /* api_listen.c - what the kernel says of a connection while bytes come */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "api/server/listen.h"
+#include "tests/support/unit.h"
 
 #include <netinet/in.h>
-#include <stdbool.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -34,13 +28,12 @@ int ioctl(int fd, unsigned long request, ...)
     return (int)syscall(SYS_ioctl, fd, request, arg);
 }
 
-static int setup(void **state)
+FIXTURE(setup)
 {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t len = sizeof at;
     int listener = socket(AF_INET, SOCK_STREAM, 0);
 
-    (void)state;
     assert_int_equal(bind(listener, (struct sockaddr *)&at, len), 0);
     assert_int_equal(listen(listener, 1), 0);
     assert_int_equal(getsockname(listener, (struct sockaddr *)&at, &len), 0);
@@ -51,9 +44,8 @@ static int setup(void **state)
     return close(listener);
 }
 
-static int teardown(void **state)
+FIXTURE(teardown)
 {
-    (void)state;
     close(client);
     return close(server);
 }
@@ -70,9 +62,8 @@ static void read_all(size_t n)
 }
 
 /* 1,000 bytes less than were read would be counted as a flood of 1,000 the next time. */
-static void test_bytes_that_come_meanwhile(void **state)
+TEST_WITH(test_bytes_that_come_meanwhile, setup, teardown)
 {
-    (void)state;
     more = 1;
     assert_int_equal(listen_health(server).received, 0);
     read_all(600);
@@ -88,25 +79,15 @@ static void test_bytes_that_come_meanwhile(void **state)
     assert_true(listen_health(server).received > 2000);
 }
 
-static void test_addresses_as_text(void **state)
+TEST_WITH(test_addresses_as_text, setup, teardown)
 {
     char text[LISTEN_TEXT_CAP];
     uint8_t addr[16];
 
-    (void)state;
     assert_true(listen_peer(server, addr));
     listen_text(text, addr);
     assert_string_equal(text, "127.0.0.1");
     assert_true(listen_forwarded("10.0.0.1, [2001:db8::1]:80", addr));
     listen_text(text, addr);
     assert_string_equal(text, "2001:db8::1");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_bytes_that_come_meanwhile, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_addresses_as_text, setup, teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,15 +7,9 @@
  * connection of its own, so all 71,148 take half a minute of a processor: `make check` asks each
  * route by its own method and path with every token, and draws one in eight of the others.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "api/server/routes.h"
 #include "tests/support/sample.h"
-#include "tests/support/edge.h"
+#include "tests/support/edge_case.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -27,7 +21,6 @@
 #define UNKNOWN_ID "aaaabbbbccccddddeeeeffff22"
 #define REQUEST_CAP 32768
 
-static struct edge edge;
 static struct edge_session own, foreign;
 static char long_token[8193];
 
@@ -195,19 +188,11 @@ static const struct routes_entry *route_of(const char *path, const char *method)
 
 /* ------------------------------------------------------------------------------- the matrix */
 
-static int setup(void **state)
+FIXTURE(setup)
 {
-    (void)state;
     memset(long_token, 'a', sizeof long_token - 1);
     edge_defaults(&edge);
     edge_start(&edge);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    edge_stop(&edge);
     return 0;
 }
 
@@ -290,14 +275,13 @@ static bool combination(const struct routes_entry *base, int spelling, const cha
     return passed;
 }
 
-static void test_every_route_spelling_method_and_token(void **state)
+TEST(test_every_route_spelling_method_and_token)
 {
     const struct routes_entry *route;
     uint32_t seed = sample_seed(), of = sample_sanitized() ? 64 : 8;
     uint64_t number = 0;
     int n = 0, passed = 0, n_routes = 0;
 
-    (void)state;
     for (int i = 0; (route = routes_at(i)) != NULL; i++, n_routes++)
         for (int s = 0; s < N_SPELLINGS; s++)
             for (int m = 0; m < N_METHODS; m++)
@@ -348,12 +332,11 @@ static void expect_alike(const char *method, const char *suffix, enum kind kind)
 
 /* A client without a right to a session cannot tell it from one that there is not: byte for
  * byte. */
-static void test_unknown_and_foreign_are_one(void **state)
+TEST(test_unknown_and_foreign_are_one)
 {
     const struct routes_entry *route;
     int n = 0;
 
-    (void)state;
     for (int i = 0; (route = routes_at(i)) != NULL; i++) {
         const char *hole = strstr(route->path, "{id}");
         if (!hole)
@@ -431,11 +414,10 @@ static bool opens(enum kind kind)
 }
 
 /* A path has one spelling: no other opens a stream, whatever the token. */
-static void test_the_upgrade(void **state)
+TEST(test_the_upgrade)
 {
     int n = 0, passed = 0;
 
-    (void)state;
     renew_sessions();
     for (int s = 0; s < N_SPELLINGS; s++)
         for (enum carrier c = HEADER; c < CARRIERS; c++)
@@ -458,12 +440,4 @@ static void test_the_upgrade(void **state)
     assert_false(edge_logged(&edge, EDGE_ADMIN));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_route_spelling_method_and_token),
-        cmocka_unit_test(test_unknown_and_foreign_are_one),
-        cmocka_unit_test(test_the_upgrade),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
-}
+TEST_GROUP(setup, edge_case_close)

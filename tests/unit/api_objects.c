@@ -1,13 +1,8 @@
 /* Objects over REST: what a body may say, whose objects are seen, and that nothing waits for those
  * that are being enrolled. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "api/server/http.h"
 #include "tests/support/edge.h"
+#include "tests/support/unit.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -24,18 +19,16 @@
 
 static struct edge edge;
 
-static int setup(void **state)
+FIXTURE(setup)
 {
-    (void)state;
     fake_objects_clear();
     edge_defaults(&edge);
     edge_start(&edge);
     return 0;
 }
 
-static int teardown(void **state)
+FIXTURE(teardown)
 {
-    (void)state;
     atomic_store(&fake_objects_seen.hold, false);
     edge_stop(&edge);
     return 0;
@@ -55,10 +48,9 @@ static void expect(const char *method, const char *target, const char *token, co
     edge_answer_free(&a);
 }
 
-static void life(void **state)
+TEST_WITH(life, setup, teardown)
 {
     struct edge_answer a;
-    (void)state;
     a = edge_request(&edge, "POST", "/v1/objects", EDGE_INGEST, MUG);
     assert_int_equal(a.status, 201);
     assert_string_equal(edge_header(&a, "Location"), "/v1/objects/mug");
@@ -77,10 +69,9 @@ static void life(void **state)
     expect("GET", "/v1/objects", EDGE_INGEST, NULL, 200, "\"objects\":[]");
 }
 
-static void views(void **state)
+TEST_WITH(views, setup, teardown)
 {
     const struct fake_objects_seen *s = &fake_objects_seen;
-    (void)state;
     expect("POST", "/v1/objects", EDGE_INGEST, "{\"name\":\"a\",\"views\":[" VIEW "," VIEW "]}",
            201, NULL);
     assert_true(s->n_pictures == 2 && s->png_len == 4 && s->camera.fx == 500 &&
@@ -92,10 +83,9 @@ static void views(void **state)
 }
 
 /* A region's session is one that the token may read, and the core finds it. */
-static void region(void **state)
+TEST_WITH(region, setup, teardown)
 {
     const struct fake_objects_seen *s = &fake_objects_seen;
-    (void)state;
     expect("POST", "/v1/objects", EDGE_INGEST,
            "{\"name\":\"part\",\"region\":" REGION("[0.5,0.25,4]", "-40") "}", 201, "part");
     assert_true(s->n_pictures == 0 && s->mesh_len == 0);
@@ -110,9 +100,8 @@ static void region(void **state)
            "\"/region\"");
 }
 
-static void match(void **state)
+TEST_WITH(match, setup, teardown)
 {
-    (void)state;
     expect("POST", "/v1/objects", EDGE_INGEST, MUG, 201, NULL);
     expect("POST", "/v1/objects/match", EDGE_INGEST, "{\"depth\":\"AAEC\"," CAMERA "}", 200,
            "{\"found\":[{\"object\":\"mug\",\"class\":\"cup\",\"pose\":[0,0,0,1,0.5,0,1],"
@@ -126,7 +115,7 @@ static void match(void **state)
 }
 
 /* Nothing reaches the core, and the answer names the place. */
-static void bad_bodies(void **state)
+TEST_WITH(bad_bodies, setup, teardown)
 {
     static const struct {
         const char *target, *body;
@@ -175,7 +164,6 @@ static void bad_bodies(void **state)
     };
     int before = atomic_load(&fake_objects_seen.adds);
     char target[32];
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         snprintf(target, sizeof target, "/v1/objects%s", rows[i].target);
         expect("POST", target, EDGE_INGEST, rows[i].body, rows[i].status, rows[i].text);
@@ -186,7 +174,7 @@ static void bad_bodies(void **state)
 }
 
 /* The same of regions. */
-static void bad_regions(void **state)
+TEST_WITH(bad_regions, setup, teardown)
 {
     static const char *const rows[][2] = {
         {"{\"name\":\"a\",\"region\":7}", "\"/region\""},
@@ -199,17 +187,15 @@ static void bad_regions(void **state)
         {"{\"name\":\"a\",\"region\":" REGION("[1,1,1]", "400") "}", "\"/region/turn\""},
         {"{\"name\":\"a\",\"region\":" REGION("[1,1,1]", "0,\"id\":1") "}", "\"/region/id\""},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         expect("POST", "/v1/objects", EDGE_INGEST, rows[i][0], 422, rows[i][1]);
 }
 
 /* More views than there may be are refused, not cut. */
-static void too_many_views(void **state)
+TEST_WITH(too_many_views, setup, teardown)
 {
     size_t cap = 65536, n;
     char *body = malloc(cap);
-    (void)state;
     assert_non_null(body);
     n = (size_t)snprintf(body, cap, "{\"name\":\"a\",\"views\":[");
     for (int i = 0; i <= API_OBJECT_VIEWS_MAX; i++)
@@ -224,10 +210,9 @@ static void too_many_views(void **state)
     free(body);
 }
 
-static void rights(void **state)
+TEST_WITH(rights, setup, teardown)
 {
     struct edge_session s = edge_session(&edge, NULL);
-    (void)state;
     expect("POST", "/v1/objects", NULL, MUG, 401, NULL);
     expect("POST", "/v1/objects", EDGE_VIEW, MUG, 403, NULL);
     expect("POST", "/v1/objects", s.ingest, MUG, 403, NULL);
@@ -243,11 +228,10 @@ static void rights(void **state)
 }
 
 /* A body that brings a shape may be larger than others, up to a bound of its own. */
-static void large_bodies(void **state)
+TEST_WITH(large_bodies, setup, teardown)
 {
     size_t cap = edge.config.max_task_bytes + 4096, n;
     char *body = malloc(cap);
-    (void)state;
     assert_non_null(body);
     n = (size_t)snprintf(body, cap, "{\"name\":\"big\",\"mesh\":\"");
     memset(body + n, 'A', 40000);
@@ -290,7 +274,7 @@ static void *enrol(void *arg)
 /* While one is enrolled and others wait, other requests are answered. A token has half of the
  * places: of one more it is told to come again, another token's find theirs, and what has a place
  * is enrolled in the end. */
-static void nothing_waits(void **state)
+TEST_WITH(nothing_waits, setup, teardown)
 {
     struct enrolment e[2 * EACH] = {{EDGE_INGEST, "a", 0}, {EDGE_INGEST, "b", 0},
                                     {EDGE_INGEST, "c", 0}, {EDGE_ADMIN, "a", 0},
@@ -298,7 +282,6 @@ static void nothing_waits(void **state)
     struct edge_answer a;
     void *status;
     int enrolled = 0;
-    (void)state;
     assert_int_equal(2 * HTTP_TASKS_OF_TOKEN, HTTP_TASKS_MAX);
     atomic_store(&turned_away, 0);
     atomic_store(&fake_objects_seen.hold, true);
@@ -336,12 +319,11 @@ static void *let_go(void *arg)
 }
 
 /* A server that stops finishes what it is at; nothing stays held. */
-static void stop(void **state)
+TEST_WITH(stop, setup, teardown)
 {
     struct enrolment e = {EDGE_INGEST, "a", 0};
     pthread_t other;
     void *status;
-    (void)state;
     atomic_store(&fake_objects_seen.hold, true);
     assert_int_equal(pthread_create(&e.thread, NULL, enrol, &e), 0);
     while (!atomic_load(&fake_objects_seen.running))
@@ -351,16 +333,4 @@ static void stop(void **state)
     pthread_join(other, NULL);
     pthread_join(e.thread, &status);
     assert_int_equal((long)status, 201);
-}
-
-#define T(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        T(life),         T(views),         T(region),         T(match),
-        T(bad_bodies),   T(bad_regions),   T(too_many_views), T(rights),
-        T(large_bodies), T(nothing_waits), T(stop),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

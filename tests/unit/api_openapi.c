@@ -5,15 +5,10 @@
  * tests/support/openapi_check.py asks a running server (fake core) for every route and status,
  * and holds the answers against the schemas.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "api/server/routes.h"
 #include "proto/json.h"
 #include "tests/support/edge.h"
+#include "tests/support/unit.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -27,11 +22,10 @@ extern const size_t openapi_json_len;
 
 static struct json *contract;
 
-static int parse_contract(void **state)
+FIXTURE(parse_contract)
 {
     struct err err = {0};
 
-    (void)state;
     if (json_parse(&contract, openapi_json, openapi_json_len, 32, &err)) {
         print_error("%s\n", err.text);
         return -1;
@@ -39,9 +33,8 @@ static int parse_contract(void **state)
     return 0;
 }
 
-static int free_contract(void **state)
+FIXTURE(free_contract)
 {
-    (void)state;
     json_free(&contract);
     return 0;
 }
@@ -55,7 +48,7 @@ static const struct json *operation(const char *path, const char *method)
     return json_member(json_member(json_member(contract, "paths"), path), lower);
 }
 
-static void test_every_route_is_in_the_contract(void **state)
+TEST(test_every_route_is_in_the_contract)
 {
     static const char *const rights[] = {
         [AUTH_NONE] = "none",     [AUTH_ANY] = "any",      [AUTH_GLOBAL] = "global",
@@ -63,7 +56,6 @@ static void test_every_route_is_in_the_contract(void **state)
         [AUTH_DELETE] = "delete", [AUTH_TICKET] = "ticket"};
     const struct routes_entry *route;
 
-    (void)state;
     for (int i = 0; (route = routes_at(i)) != NULL; i++) {
         const struct json *op = operation(route->path, route->method);
         const struct json *open_list = json_member(op, "security");
@@ -86,13 +78,12 @@ static bool in_table(const char *path, const char *method)
     return false;
 }
 
-static void test_every_path_of_the_contract_is_a_route(void **state)
+TEST(test_every_path_of_the_contract_is_a_route)
 {
     const struct json *paths = json_member(contract, "paths"), *item;
     const char *path, *method;
     int operations = 0;
 
-    (void)state;
     for (size_t i = 0; (path = json_key(paths, i, &item)) != NULL; i++)
         for (size_t j = 0; (method = json_key(item, j, NULL)) != NULL; j++) {
             if (strcmp(method, "parameters") == 0)
@@ -105,11 +96,10 @@ static void test_every_path_of_the_contract_is_a_route(void **state)
 }
 
 /* The type that a route claims for its answer is one that the contract names for a 2xx. */
-static void test_types(void **state)
+TEST(test_types)
 {
     const struct routes_entry *route;
 
-    (void)state;
     for (int i = 0; (route = routes_at(i)) != NULL; i++) {
         const struct json *answers =
             json_member(operation(route->path, route->method), "responses");
@@ -125,13 +115,12 @@ static void test_types(void **state)
     }
 }
 
-static void test_answers_of_a_running_server(void **state)
+TEST(test_answers_of_a_running_server)
 {
     static struct edge e;
     char command[512];
     int status;
 
-    (void)state;
     if (access("tests/support/openapi_check.py", R_OK) != 0) {
         print_message("not started in the top folder\n");
         skip();
@@ -149,13 +138,4 @@ static void test_answers_of_a_running_server(void **state)
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_route_is_in_the_contract),
-        cmocka_unit_test(test_every_path_of_the_contract_is_a_route),
-        cmocka_unit_test(test_types),
-        cmocka_unit_test(test_answers_of_a_running_server),
-    };
-    return cmocka_run_group_tests(tests, parse_contract, free_contract);
-}
+TEST_GROUP(parse_contract, free_contract)

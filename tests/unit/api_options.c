@@ -4,13 +4,8 @@
  * In and out in all three forms, ranges, words, kinds; then the contract (openapi.yaml),
  * reconctl.1 and recond.conf.5 name each option as its row does, and no other.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "api/session_options.h"
+#include "tests/support/unit.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -99,7 +94,7 @@ static const char *named(const char *text)
     return buf;
 }
 
-static void three_forms_hold_the_same(void **state)
+TEST(three_forms_hold_the_same)
 {
     struct session_options o = {.fusion = SESSION_FUSION_PAPER,
                                 .views = SESSION_VIEWS_OFF,
@@ -109,7 +104,6 @@ static void three_forms_hold_the_same(void **state)
                                 .recognise_hz = 5},
                            again = {0};
 
-    (void)state;
     assert_int_equal(read_text(&o, kept, SESSION_OPTIONS_KEPT).n, 0);
     assert_true(o.has_camera && o.camera_h == 480 && o.net_h == 192 && o.max_points == 5000);
     assert_true(o.pose_source == SESSION_POSE_LEARNED && o.journal == SESSION_JOURNAL_ASYNC &&
@@ -124,11 +118,10 @@ static void three_forms_hold_the_same(void **state)
     assert_string_equal(written(&again, SESSION_OPTIONS_KEPT), kept_now());
 }
 
-static void what_is_not_asked_for_is_not_said(void **state)
+TEST(what_is_not_asked_for_is_not_said)
 {
     struct session_options o = {0};
 
-    (void)state;
     assert_string_equal(written(&o, SESSION_OPTIONS_ASKED), "{}");
     assert_int_equal(read_text(&o, "{}", SESSION_OPTIONS_ASKED).n, 0);
     assert_string_equal(written(&o, SESSION_OPTIONS_ASKED), "{}");
@@ -160,11 +153,10 @@ static void one_number(char *text, size_t cap, char *pointer, size_t pointer_cap
              at + strspn(at, "0123456789"));
 }
 
-static void numbers_are_held_to_their_ranges(void **state)
+TEST(numbers_are_held_to_their_ranges)
 {
     char text[256], pointer[64];
 
-    (void)state;
     for (int i = 0; i < session_options_n; i++) {
         const struct session_option *row = &session_options_table[i];
         double step = row->type == SESSION_OPTION_REAL ? row->max * 1e-4 : 1;
@@ -186,7 +178,7 @@ static void numbers_are_held_to_their_ranges(void **state)
 }
 
 /* Objects are 16 names at most that are names, and differ. */
-static void names_are_names(void **state)
+TEST(names_are_names)
 {
     static const char *const bad[] = {
         "\"mug\"", "[1]", "[\"\"]", "[\".a\"]", "[\"a b\"]", "[\"a,b\"]", "[\"a\",\"b\",\"a\"]",
@@ -196,7 +188,6 @@ static void names_are_names(void **state)
     struct json_issues issues;
     size_t n = 0;
 
-    (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         snprintf(text, sizeof text, "{\"objects\":%s}", bad[i]);
         issues = read_text(&o, text, SESSION_OPTIONS_ASKED);
@@ -218,24 +209,22 @@ static void names_are_names(void **state)
     assert_string_equal(written(&o, SESSION_OPTIONS_ASKED), "{}");
 }
 
-static void an_option_of_another_kind_is_refused(void **state)
+TEST(an_option_of_another_kind_is_refused)
 {
     struct session_options o = {.kind = SESSION_DEPTH, .step_m = 0.01f, .fps = 4};
     struct json_issues issues = read_text(&o, "{\"keyframes\":4,\"fps\":5}", SESSION_OPTIONS_ASKED);
 
-    (void)state;
     assert_int_equal(issues.n, 1);
     assert_string_equal(issues.at[0].pointer, "/keyframes");
     assert_string_equal(written(&o, SESSION_OPTIONS_ASKED), "{\"kind\":\"depth\",\"fps\":5}");
 }
 
-static void defaults_fill_what_is_left(void **state)
+TEST(defaults_fill_what_is_left)
 {
     struct session_options o = {.keyframes = 3, .fps = 5},
                            all = {.submap_m = 4, .decode_scale = 1, .recognise_hz = 2};
     struct err err = {0};
 
-    (void)state;
     assert_int_equal(read_text(&all, kept, SESSION_OPTIONS_KEPT).n, 0);
     session_options_fill(&o, &all);
     assert_true(o.keyframes == 3 && o.fps == 5);
@@ -316,13 +305,12 @@ static size_t n_members(const struct json *map)
     return n;
 }
 
-static void the_contract_says_the_same(void **state)
+TEST(the_contract_says_the_same)
 {
     const struct json *schemas, *asked, *shown_too, *camera, *net, *volume;
     struct json *contract;
     size_t n = 0;
 
-    (void)state;
     assert_int_equal(json_parse(&contract, openapi_json, openapi_json_len, 32, NULL), 0);
     schemas = json_member(json_member(contract, "components"), "schemas");
     asked = json_member(json_member(schemas, "SessionOptions"), "properties");
@@ -391,12 +379,11 @@ static void describe(char *text, size_t cap, const struct session_option *row)
         snprintf(text + strlen(text), cap - strlen(text), "%s%s", i ? ", " : "", row->words[i]);
 }
 
-static void the_pages_say_the_same(void **state)
+TEST(the_pages_say_the_same)
 {
     char wanted[96], range[96];
     const char *text;
 
-    (void)state;
     text = page("docs/recond.conf.5");
     for (int i = 0; i < session_options_n; i++) {
         const struct session_option *row = &session_options_table[i];
@@ -421,19 +408,4 @@ static void the_pages_say_the_same(void **state)
                 fail_msg("docs/reconctl.1: --%s has no %s", row->flag, row->words[k]);
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(three_forms_hold_the_same),
-        cmocka_unit_test(what_is_not_asked_for_is_not_said),
-        cmocka_unit_test(numbers_are_held_to_their_ranges),
-        cmocka_unit_test(names_are_names),
-        cmocka_unit_test(an_option_of_another_kind_is_refused),
-        cmocka_unit_test(defaults_fill_what_is_left),
-        cmocka_unit_test(the_contract_says_the_same),
-        cmocka_unit_test(the_pages_say_the_same),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

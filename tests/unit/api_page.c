@@ -1,30 +1,14 @@
 /* api_page.c - the page's files: found, typed, cached, fenced in, and nothing else is served */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "api/server/page.h"
-#include "tests/support/edge.h"
+#include "tests/support/edge_case.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-static struct edge edge;
-
-static int setup(void **state)
+FIXTURE(setup)
 {
-    (void)state;
     edge_defaults(&edge);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    edge_stop(&edge);
     return 0;
 }
 
@@ -37,9 +21,8 @@ static struct edge_answer get(const char *target, const char *header)
     return edge_raw(&edge, text);
 }
 
-static void test_table(void **state)
+TEST(test_table)
 {
-    (void)state;
     assert_true(n_web_files >= 4);
     for (int i = 0; i < n_web_files; i++) {
         assert_ptr_equal(page_file(web_files[i].path), &web_files[i]);
@@ -54,9 +37,8 @@ static void test_table(void **state)
     assert_null(page_file("/page"));
 }
 
-static void test_gzip_is_asked_for(void **state)
+TEST(test_gzip_is_asked_for)
 {
-    (void)state;
     assert_false(page_takes_gzip(NULL));
     assert_false(page_takes_gzip(""));
     assert_false(page_takes_gzip("br, deflate"));
@@ -67,9 +49,8 @@ static void test_gzip_is_asked_for(void **state)
     assert_true(page_takes_gzip("*"));
 }
 
-static void test_every_file(void **state)
+TEST_WITH(test_every_file, setup, edge_case_close)
 {
-    (void)state;
     edge_start(&edge);
     for (int i = 0; i < n_web_files; i++) {
         struct edge_answer a = get(web_files[i].path, "");
@@ -88,13 +69,12 @@ static void test_every_file(void **state)
     }
 }
 
-static void test_headers(void **state)
+TEST_WITH(test_headers, setup, edge_case_close)
 {
     struct edge_answer a;
     char stream[64];
     const char *policy;
 
-    (void)state;
     edge_start(&edge);
     a = get("/", "");
     assert_int_equal(a.status, 200);
@@ -113,11 +93,10 @@ static void test_headers(void **state)
 }
 
 /* A public name of the streams is what the policy names, without its path. */
-static void test_public_stream(void **state)
+TEST_WITH(test_public_stream, setup, edge_case_close)
 {
     struct edge_answer a;
 
-    (void)state;
     edge.config.public_ws_url = "wss://scan.example/recond/";
     edge_start(&edge);
     a = get("/app.js", "");
@@ -125,12 +104,11 @@ static void test_public_stream(void **state)
     edge_answer_free(&a);
 }
 
-static void test_cache(void **state)
+TEST_WITH(test_cache, setup, edge_case_close)
 {
     char header[128], tag[64];
     struct edge_answer a;
 
-    (void)state;
     edge_start(&edge);
     a = get("/app.js", "");
     snprintf(tag, sizeof tag, "%s", edge_header(&a, "ETag"));
@@ -149,13 +127,12 @@ static void test_cache(void **state)
     edge_answer_free(&a);
 }
 
-static void test_methods(void **state)
+TEST_WITH(test_methods, setup, edge_case_close)
 {
     static const char head[] = "HEAD /style.css HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n";
     struct edge_answer a;
     int fd;
 
-    (void)state;
     edge_start(&edge);
     fd = edge_connect(http_port(edge.http));
     assert_true(edge_send(fd, head, strlen(head)));
@@ -173,7 +150,7 @@ static void test_methods(void **state)
     edge_answer_free(&a);
 }
 
-static void test_no_other_path(void **state)
+TEST_WITH(test_no_other_path, setup, edge_case_close)
 {
     static const struct {
         const char *target;
@@ -191,7 +168,6 @@ static void test_no_other_path(void **state)
                   {"/app.js?x=1", 400},
                   {"/APP.JS", 404}};
 
-    (void)state;
     edge_start(&edge);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         struct edge_answer a = get(others[i].target, "");
@@ -205,11 +181,10 @@ static void test_no_other_path(void **state)
 }
 
 /* Another page may not read it, and a name that is not loopback's is refused without tokens. */
-static void test_strangers(void **state)
+TEST_WITH(test_strangers, setup, edge_case_close)
 {
     struct edge_answer a;
 
-    (void)state;
     edge.config.auth_mode = API_AUTH_NONE;
     edge_start(&edge);
     a = get("/", "Origin: https://evil.example\r\n");
@@ -218,23 +193,4 @@ static void test_strangers(void **state)
     a = edge_raw(&edge, "GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n");
     assert_int_equal(a.status, 421);
     edge_answer_free(&a);
-}
-
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_table),
-        cmocka_unit_test(test_gzip_is_asked_for),
-        T(test_every_file),
-        T(test_headers),
-        T(test_public_stream),
-        T(test_cache),
-        T(test_methods),
-        T(test_no_other_path),
-        T(test_strangers),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,8 @@
 /* api_pictures.c - depth maps by REST: made once a frame, beside the REST thread, bounded */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "api/server/pictures.h"
 #include "daemon/work/later.h"
 #include "tests/support/edge.h"
+#include "tests/support/unit.h"
 
 #include <semaphore.h>
 #include <stdio.h>
@@ -38,11 +33,10 @@ static int held_depth(struct core *c, const char *id, float *buf, size_t cap, in
     return rc;
 }
 
-static int setup(void **state)
+FIXTURE(setup)
 {
     static struct core_ops ops;
 
-    (void)state;
     ops = *fake_core_ops();
     plain_depth = ops.depth;
     ops.depth = held_depth;
@@ -56,9 +50,8 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
+FIXTURE(teardown)
 {
-    (void)state;
     for (int i = 0; i < 100; i++)
         sem_post(&may);
     edge_stop(&edge);
@@ -105,12 +98,11 @@ static void others_are_answered(void)
 
 /* While a picture is being made, and all its askers wait, the REST thread answers. One making
  * serves them all, and the next askers until there is a newer frame. */
-static void a_picture_is_made_once_beside_the_rest_thread(void **state)
+TEST_WITH(a_picture_is_made_once_beside_the_rest_thread, setup, teardown)
 {
     struct edge_session s = edge_session(&edge, "{\"preview\":true}");
     int fds[ASKERS];
 
-    (void)state;
     for (int i = 0; i < ASKERS; i++)
         fds[i] = ask(&s, "");
     wait_for(&made, 1);
@@ -131,13 +123,12 @@ static void a_picture_is_made_once_beside_the_rest_thread(void **state)
     expect(fds[0], 200, "2");
 }
 
-static void a_token_has_so_many_made_at_once(void **state)
+TEST_WITH(a_token_has_so_many_made_at_once, setup, teardown)
 {
     struct edge_session s[PICTURES_PER_TOKEN + 1];
     int fds[PICTURES_PER_TOKEN], last;
     struct edge_answer a;
 
-    (void)state;
     for (int i = 0; i <= PICTURES_PER_TOKEN; i++)
         s[i] = edge_session(&edge, "{\"preview\":true}");
     for (int i = 0; i < PICTURES_PER_TOKEN; i++)
@@ -156,14 +147,13 @@ static void a_token_has_so_many_made_at_once(void **state)
 }
 
 /* Clients that go while they wait, and a session that is gone when its turn comes. */
-static void askers_that_are_gone_cost_nothing(void **state)
+TEST_WITH(askers_that_are_gone_cost_nothing, setup, teardown)
 {
     struct edge_session others[LATER_THREADS], s = edge_session(&edge, "{\"preview\":true}");
     int fds[LATER_THREADS], gone;
     struct edge_answer a;
     char target[64];
 
-    (void)state;
     for (int i = 0; i < LATER_THREADS; i++) {
         others[i] = edge_session(&edge, "{\"preview\":true}");
         fds[i] = ask(&others[i], "");
@@ -188,12 +178,11 @@ static void askers_that_are_gone_cost_nothing(void **state)
 }
 
 /* The edge stops while clients wait. */
-static void a_stop_answers_all_that_wait(void **state)
+TEST_WITH(a_stop_answers_all_that_wait, setup, teardown)
 {
     struct edge_session s = edge_session(&edge, "{\"preview\":true}");
     int fds[3] = {ask(&s, ""), ask(&s, ""), ask(&s, "?format=f32")};
 
-    (void)state;
     wait_for(&asked, 3);
     for (int i = 0; i < 100; i++)
         sem_post(&may);
@@ -202,16 +191,4 @@ static void a_stop_answers_all_that_wait(void **state)
         close(fds[i]);
     edge_defaults(&edge);
     edge_start(&edge);
-}
-
-int main(void)
-{
-#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        T(a_picture_is_made_once_beside_the_rest_thread),
-        T(a_token_has_so_many_made_at_once),
-        T(askers_that_are_gone_cost_nothing),
-        T(a_stop_answers_all_that_wait),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,27 +1,21 @@
 /* api_proxy.c - which address counts behind a proxy, and where an edge may listen at all */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "api/server/listen.h"
 #include "api/server/http.h"
 #include "api/server/ws.h"
 #include "api/server/ws_slots.h"
 #include "tests/support/ws_case.h"
 #include "tests/support/ws_raw.h"
+#include "tests/support/unit.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 /* ------------------------------------------------------------------------- X-Forwarded-For */
 
-static void test_the_last_hop_counts(void **state)
+TEST(test_the_last_hop_counts)
 {
     static const struct {
         const char *header, *addr; /* NULL = none */
@@ -42,7 +36,6 @@ static void test_the_last_hop_counts(void **state)
         {"1111111111111111111111111111111111111111111111111111111111111111111111.1", NULL},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         uint8_t got[16], want[16];
         bool ok = listen_forwarded(cases[i].header, got);
@@ -62,13 +55,12 @@ static void address(uint8_t out[16], const char *text)
 }
 
 /* An IPv6 network of one subscriber is one holder, an IPv4 address another. */
-static void test_slots_by_name(void **state)
+TEST(test_slots_by_name)
 {
     struct ws_slots *s;
     uint8_t proxy[16], a[16], b[16];
     struct err err;
 
-    (void)state;
     assert_int_equal(ws_slots_new(&s, 6, 2, &err), 0);
     address(proxy, "::ffff:10.0.0.1");
     for (int i = 0; i < 6; i++)
@@ -104,20 +96,18 @@ static void expect(const char *forwarded, int status, int *fd)
     assert_int_equal(got, status);
 }
 
-static int setup_proxy(void **state)
+FIXTURE(setup_proxy)
 {
-    (void)state;
     edge_defaults(&ws_case.edge);
     ws_case.edge.config.behind_proxy = true;
     ws_case.edge.config.max_per_address = 2;
     return ws_case_begin();
 }
 
-static void test_streams_count_by_what_the_proxy_says(void **state)
+TEST_WITH(test_streams_count_by_what_the_proxy_says, setup_proxy, ws_case_teardown)
 {
     int fd[8], n = 0;
 
-    (void)state;
     expect("X-Forwarded-For: 192.0.2.1\r\n", 101, &fd[n++]);
     expect("X-Forwarded-For: 192.0.2.1\r\n", 101, &fd[n++]);
     /* what a client writes itself stands before what the proxy adds, in one header or in two */
@@ -141,19 +131,17 @@ static void test_streams_count_by_what_the_proxy_says(void **state)
 }
 
 /* Without a proxy the header may be the client's own word. */
-static int setup_alone(void **state)
+FIXTURE(setup_alone)
 {
-    (void)state;
     edge_defaults(&ws_case.edge);
     ws_case.edge.config.max_per_address = 2;
     return ws_case_begin();
 }
 
-static void test_the_header_alone_means_nothing(void **state)
+TEST_WITH(test_the_header_alone_means_nothing, setup_alone, ws_case_teardown)
 {
     int fd[3];
 
-    (void)state;
     expect("X-Forwarded-For: 192.0.2.1\r\n", 101, &fd[0]);
     expect("X-Forwarded-For: 192.0.2.2\r\n", 101, &fd[1]);
     expect("X-Forwarded-For: 192.0.2.3\r\n", 503, &fd[2]);
@@ -178,14 +166,13 @@ static int start_both(struct api_config *config, struct auth *a, struct err *err
     return rc;
 }
 
-static void test_off_loopback(void **state)
+TEST_WITH(test_off_loopback, ws_case_setup, ws_case_teardown)
 {
     struct api_config config = ws_case.edge.config;
     struct sockaddr_in any = {.sin_family = AF_INET};
     struct err err = {0};
     int fd;
 
-    (void)state;
     config.http_host = config.ws_host = "0.0.0.0";
     config.ws_port = 0;
     assert_int_equal(start_both(&config, ws_case.edge.auth, &err), ERR_INPUT);
@@ -201,18 +188,4 @@ static void test_off_loopback(void **state)
     config.http_fd = config.ws_fd = fd;
     assert_int_equal(start_both(&config, ws_case.edge.auth, &err), ERR_INPUT);
     close(fd);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_last_hop_counts),
-        cmocka_unit_test(test_slots_by_name),
-        cmocka_unit_test_setup_teardown(test_streams_count_by_what_the_proxy_says, setup_proxy,
-                                        ws_case_teardown),
-        cmocka_unit_test_setup_teardown(test_the_header_alone_means_nothing, setup_alone,
-                                        ws_case_teardown),
-        cmocka_unit_test_setup_teardown(test_off_loopback, ws_case_setup, ws_case_teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,6 @@
 /* api_quota.c - quotas in lines of the token file, and what the core is told of them */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "api/server/auth.h"
+#include "tests/support/unit.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,7 +47,7 @@ static struct quota quota_of(struct auth *a, const char *name)
 }
 
 /* What a line says of quotas changes those of the configuration; an admin has none. */
-static void test_quotas(void **state)
+TEST(test_quotas)
 {
     char file[] = "/tmp/recond-quota-XXXXXX";
     struct api_config config = {.auth_mode = API_AUTH_TOKEN,
@@ -62,7 +57,6 @@ static void test_quotas(void **state)
     struct quota q;
     struct err err = {0};
 
-    (void)state;
     close(mkstemp(file));
     write_file(file, "boss admin " HASH "\nphone ingest " HASH " 2999-01-01 "
                      "sessions=2,disk_bytes=3G,frames_per_s=7.5,record=yes\nwall view " HASH "\n"
@@ -83,7 +77,7 @@ static void test_quotas(void **state)
     unlink(file);
 }
 
-static void test_bad_quotas(void **state)
+TEST(test_bad_quotas)
 {
     static const char *const bad[] = {"sessions",      "sessions=",
                                       "sessions=x",    "sessions=-1",
@@ -93,18 +87,8 @@ static void test_bad_quotas(void **state)
     struct quota q = quota_none;
     struct err err;
 
-    (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         assert_int_equal(quota_read(&q, bad[i], &err), ERR_INPUT);
     assert_int_equal(quota_read(&q, "seats=1", &err), ERR_INPUT);
     assert_non_null(strstr(err.text, "sessions, frames_per_s")); /* it names those that there are */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_quotas),
-        cmocka_unit_test(test_bad_quotas),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

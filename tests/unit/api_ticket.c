@@ -1,18 +1,11 @@
 /* api_ticket.c - one-time tickets: once, for a while, and never for more than their maker may */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "api/server/ticket.h"
-#include "tests/support/edge.h"
+#include "tests/support/edge_case.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static struct edge edge;
 static struct edge_session own;
 
 /* ------------------------------------------------------------------------------- the box */
@@ -22,7 +15,7 @@ static void hash_of(const char *text, uint8_t hash[TOKEN_HASH_BYTES])
     assert_true(token_hash(text, strlen(text), hash));
 }
 
-static void test_once(void **state)
+TEST(test_once)
 {
     struct ticket_box *b = ticket_box_new();
     const struct ticket what = {.session = "abc", .scope = AUTH_VIEW};
@@ -31,7 +24,6 @@ static void test_once(void **state)
     struct ticket got;
     struct err err;
 
-    (void)state;
     assert_int_equal(ticket_make(b, &what, 100, 10, text, &err), 0);
     assert_int_equal(strlen(text), 22);
     hash_of(text, hash);
@@ -49,7 +41,7 @@ static void test_once(void **state)
     ticket_box_free(&b);
 }
 
-static void test_a_session_has_few(void **state)
+TEST(test_a_session_has_few)
 {
     struct ticket_box *b = ticket_box_new();
     const struct ticket one = {.session = "one"}, two = {.session = "two"};
@@ -58,7 +50,6 @@ static void test_a_session_has_few(void **state)
     struct ticket got;
     struct err err;
 
-    (void)state;
     assert_int_equal(ticket_make(b, &two, 1, 1000, text, &err), 0);
     hash_of(text, other);
     for (int i = 0; i <= TICKETS_OF_SESSION; i++) {
@@ -75,14 +66,13 @@ static void test_a_session_has_few(void **state)
     ticket_box_free(&b);
 }
 
-static void test_the_box_is_bounded(void **state)
+TEST(test_the_box_is_bounded)
 {
     struct ticket_box *b = ticket_box_new();
     struct ticket what = {.scope = AUTH_VIEW};
     char text[TOKEN_CAP];
     struct err err;
 
-    (void)state;
     for (int i = 0; i < TICKETS_MAX; i++) {
         snprintf(what.session, sizeof what.session, "s%d", i);
         assert_int_equal(ticket_make(b, &what, 5, 100, text, &err), 0);
@@ -95,19 +85,11 @@ static void test_the_box_is_bounded(void **state)
 
 /* ------------------------------------------------------------------------------- over REST */
 
-static int setup(void **state)
+FIXTURE(setup)
 {
-    (void)state;
     edge_defaults(&edge);
     edge_start(&edge);
     own = edge_session(&edge, "{}");
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    edge_stop(&edge);
     return 0;
 }
 
@@ -167,11 +149,10 @@ static int ask(const char *method, const char *suffix, const char *token)
     return status;
 }
 
-static void test_a_link(void **state)
+TEST_WITH(test_a_link, setup, edge_case_close)
 {
     char ticket[32], token[32], again[32];
 
-    (void)state;
     assert_int_equal(make(own.ingest, NULL, ticket), 201);
     assert_int_equal(ask("GET", "", ticket), 401); /* a ticket is no token */
     assert_int_equal(exchange(ticket, token), 201);
@@ -187,11 +168,10 @@ static void test_a_link(void **state)
 }
 
 /* No token gives away what it may not do itself. */
-static void test_rights(void **state)
+TEST_WITH(test_rights, setup, edge_case_close)
 {
     char ticket[32], token[32];
 
-    (void)state;
     assert_int_equal(make(own.view, NULL, ticket), 403);
     assert_int_equal(make(EDGE_VIEW, NULL, ticket), 403);
     assert_int_equal(make(NULL, NULL, ticket), 401);
@@ -207,11 +187,10 @@ static void test_rights(void **state)
     assert_int_equal(ask("POST", "/close", token), 202);
 }
 
-static void test_new_tokens_void_tickets(void **state)
+TEST_WITH(test_new_tokens_void_tickets, setup, edge_case_close)
 {
     char ticket[32], other[32], token[32];
 
-    (void)state;
     assert_int_equal(make(own.ingest, NULL, ticket), 201);
     assert_int_equal(make(own.ingest, NULL, other), 201);
     assert_int_equal(exchange(other, token), 201);
@@ -220,11 +199,10 @@ static void test_new_tokens_void_tickets(void **state)
     assert_int_equal(ask("GET", "", token), 401);
 }
 
-static void test_deletion_voids_tickets(void **state)
+TEST_WITH(test_deletion_voids_tickets, setup, edge_case_close)
 {
     char ticket[32], token[32];
 
-    (void)state;
     assert_int_equal(make(own.ingest, NULL, ticket), 201);
     assert_int_equal(ask("DELETE", "", own.ingest), 204);
     assert_int_equal(exchange(ticket, token), 401);
@@ -232,11 +210,10 @@ static void test_deletion_voids_tickets(void **state)
 }
 
 /* Tokens are bounded; the sentence says what voids the others. */
-static void test_many_links(void **state)
+TEST_WITH(test_many_links, setup, edge_case_close)
 {
     char ticket[32], token[32], last[32] = "";
 
-    (void)state;
     for (int i = 2; i < API_SESSION_TOKENS; i++) {
         assert_int_equal(make(own.ingest, NULL, ticket), 201);
         assert_int_equal(exchange(ticket, token), 201);
@@ -249,33 +226,13 @@ static void test_many_links(void **state)
 }
 
 /* A token that could not be kept is not told, and those of before stand. */
-static void test_a_full_disk(void **state)
+TEST_WITH(test_a_full_disk, setup, edge_case_close)
 {
     char ticket[32], token[32];
 
-    (void)state;
     assert_int_equal(make(own.ingest, NULL, ticket), 201);
     fake_core_lose_tokens(edge.core);
     assert_int_equal(exchange(ticket, token), 500);
     assert_int_equal(ask("GET", "", own.ingest), 200);
     assert_int_equal(ask("GET", "", own.view), 200);
-}
-
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_once),
-        cmocka_unit_test(test_a_session_has_few),
-        cmocka_unit_test(test_the_box_is_bounded),
-        T(test_a_link),
-        T(test_rights),
-        T(test_new_tokens_void_tickets),
-        T(test_deletion_voids_tickets),
-        T(test_many_links),
-        T(test_a_full_disk),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

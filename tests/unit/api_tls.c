@@ -1,13 +1,8 @@
 /* api_tls.c - the certificate's files, its change under running streams, handshakes that do not
  * come */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "api/server/tls.h"
 #include "tests/support/ws_case.h"
+#include "tests/support/unit.h"
 
 #define ERR_STATE openssl_err_state
 #include <openssl/evp.h>
@@ -72,9 +67,8 @@ static void write_file(const char *path, const char *data, size_t len)
     fclose(f);
 }
 
-static int make_folder(void **state)
+FIXTURE(make_folder)
 {
-    (void)state;
     strcpy(folder, "/tmp/recond-tls-XXXXXX");
     if (!mkdtemp(folder))
         return -1;
@@ -83,9 +77,8 @@ static int make_folder(void **state)
     return 0;
 }
 
-static int remove_folder(void **state)
+FIXTURE(remove_folder)
 {
-    (void)state;
     unlink(cert_path);
     unlink(key_path);
     return rmdir(folder);
@@ -105,14 +98,13 @@ static void expect_refused(int code, const char *where, const char *says)
     assert_null(t);
 }
 
-static void test_files_that_are_wrong(void **state)
+TEST(test_files_that_are_wrong)
 {
     static char big[300 << 10];
     char other[96], text[8192];
     size_t n;
     FILE *f;
 
-    (void)state;
     unlink(cert_path);
     expect_refused(ERR_IO, "tls.cert_file", "No such file");
     make_pair("a", 1, NULL);
@@ -239,7 +231,7 @@ static void ping(SSL *ssl)
 
 static struct tls *tls;
 
-static int setup(void **state)
+FIXTURE(setup)
 {
     struct err err = {0};
 
@@ -251,13 +243,11 @@ static int setup(void **state)
     ws_case.edge.config.tls = tls;
     ws_case.edge.config.header_timeout_s = 1;
     edge_start(&ws_case.edge);
-    (void)state;
     return 0;
 }
 
-static int teardown(void **state)
+FIXTURE(teardown)
 {
-    (void)state;
     edge_stop(&ws_case.edge);
     tls_close(&tls);
     SSL_CTX_free(client);
@@ -292,13 +282,12 @@ static void make_session(char id[27], char token[64])
     assert_int_equal(sscanf(at, "\"view\":\"%63[^\"]", token), 1);
 }
 
-static void test_a_change_under_a_stream(void **state)
+TEST_WITH(test_a_change_under_a_stream, setup, teardown)
 {
     char id[27] = "", token[64] = "";
     struct err err = {0};
     SSL *old;
 
-    (void)state;
     make_session(id, token);
     expect_names("one");
     old = open_stream(id, token);
@@ -328,11 +317,10 @@ static void test_a_change_under_a_stream(void **state)
     leave(old);
 }
 
-static void test_refusals_are_said_inside(void **state)
+TEST_WITH(test_refusals_are_said_inside, setup, teardown)
 {
     SSL *ssl = open_stream("aaaaaaaaaaaaaaaaaaaaaaaaaa", EDGE_VIEW);
 
-    (void)state;
     expect_text(ssl, "404 Not Found");
     leave(ssl);
     ssl = reach(ws_port(ws_case.edge.ws));
@@ -342,13 +330,12 @@ static void test_refusals_are_said_inside(void **state)
 }
 
 /* Neither a handshake that never begins, nor one that stops half-way has an answer or a place. */
-static void test_handshakes_that_do_not_come(void **state)
+TEST_WITH(test_handshakes_that_do_not_come, setup, teardown)
 {
     int ports[2] = {http_port(ws_case.edge.http), ws_port(ws_case.edge.ws)};
     static const char *const firsts[] = {"", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"};
     static const size_t lengths[] = {0, 11};
 
-    (void)state;
     for (int edge = 0; edge < 2; edge++)
         for (int i = 0; i < 2; i++) {
             int fd = edge_connect(ports[edge]);
@@ -368,12 +355,11 @@ static void test_handshakes_that_do_not_come(void **state)
 }
 
 /* An address began with http:// or ws://, not https:// or wss://. */
-static void test_plain_text_is_told(void **state)
+TEST_WITH(test_plain_text_is_told, setup, teardown)
 {
     int ports[2] = {http_port(ws_case.edge.http), ws_port(ws_case.edge.ws)};
     static const char *const says[2] = {"https://", "wss://"};
 
-    (void)state;
     for (int edge = 0; edge < 2; edge++) {
         int fd = edge_connect(ports[edge]);
         struct edge_answer a;
@@ -391,26 +377,14 @@ static void test_plain_text_is_told(void **state)
 }
 
 /* With TLS of our own, too, a path has one spelling. */
-static void test_one_spelling(void **state)
+TEST_WITH(test_one_spelling, setup, teardown)
 {
     SSL *ssl = reach(ws_port(ws_case.edge.ws));
     static const char request[] = "GET //v1/sessions/a/stream HTTP/1.1\r\nHost: a\r\n\r\n";
 
-    (void)state;
     SSL_write(ssl, request, sizeof request - 1);
     expect_text(ssl, "the path is not spelled plainly");
     leave(ssl);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_files_that_are_wrong),
-        cmocka_unit_test_setup_teardown(test_a_change_under_a_stream, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_refusals_are_said_inside, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_handshakes_that_do_not_come, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_plain_text_is_told, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_one_spelling, setup, teardown),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+TEST_GROUP(make_folder, remove_folder)

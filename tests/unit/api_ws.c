@@ -1,31 +1,22 @@
 /* api_ws.c - the stream edge over sockets: messages up and down */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "tests/support/ws_case.h"
 #include "tests/support/ws_raw.h"
+#include "tests/support/unit.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 /* ------------------------------------------------------------------------------- messages */
 
-static void test_frames_are_answered(void **state)
+TEST_WITH(test_frames_are_answered, ws_case_setup, ws_case_teardown)
 {
     int fd = ws_case_started(ws_case.session.ingest, START_INGEST);
 
-    (void)state;
     for (uint64_t seq = 1; seq <= 20; seq++) {
         ws_case_send_frame(fd, seq);
         ws_case_expect_ack(fd, seq);
@@ -40,12 +31,11 @@ static void test_frames_are_answered(void **state)
 
 /* A page cannot send WebSocket pings: `ping` is answered to feeders and viewers, before `start`,
  * too, and the server's clock goes on. */
-static void test_ping(void **state)
+TEST_WITH(test_ping, ws_case_setup, ws_case_teardown)
 {
     unsigned long long t, server_us, before_us = 0;
     int fd;
 
-    (void)state;
     assert_int_equal(ws_case_handshake(ws_case.session.view, "", &fd), 101);
     ws_raw_text(fd, "{\"op\":\"ping\",\"t\":0}");
     assert_non_null(strstr(ws_raw_read(fd).text, "\"op\":\"pong\",\"t\":0,"));
@@ -64,12 +54,11 @@ static void test_ping(void **state)
 }
 
 /* A session that comes back after a restart: refused before the upgrade, with a time. */
-static void test_a_session_that_is_away(void **state)
+TEST_WITH(test_a_session_that_is_away, ws_case_setup, ws_case_teardown)
 {
     char headers[256], answer[2048];
     int fd;
 
-    (void)state;
     fake_core_set_state(ws_case.edge.core, ws_case.session.id, SESSION_RECOVERING);
     assert_int_equal(ws_case_handshake(ws_case.session.ingest, "", &fd), 503);
     close(fd);
@@ -87,13 +76,12 @@ static void test_a_session_that_is_away(void **state)
     close(fd);
 }
 
-static void test_fragments(void **state)
+TEST_WITH(test_fragments, ws_case_setup, ws_case_teardown)
 {
     uint8_t msg[FRAME_HEAD_BYTES + 1000];
     size_t len = ws_case_make_frame(msg, 7, 1000);
     int fd = ws_case_started(ws_case.session.ingest, START_INGEST);
 
-    (void)state;
     for (size_t i = 0; i < len; i++) /* one byte each */
         ws_raw_send(fd, i ? WS_RAW_MORE : WS_RAW_BINARY, i + 1 == len, msg + i, 1);
     ws_case_expect_ack(fd, 7);
@@ -105,13 +93,12 @@ static void test_fragments(void **state)
     close(fd);
 }
 
-static void test_endless_fragments(void **state)
+TEST_WITH(test_endless_fragments, ws_case_setup, ws_case_teardown)
 {
     int fd = ws_case_started(ws_case.session.ingest, START_INGEST);
     uint8_t frame[7] = {0, 0x81, 0, 0, 0, 0, 'a'};
     uint8_t *all = malloc(7 * 17000);
 
-    (void)state;
     for (int i = 0; i < 17000; i++) {
         frame[0] = i ? WS_RAW_MORE : WS_RAW_BINARY;
         memcpy(all + 7 * i, frame, 7);
@@ -122,12 +109,11 @@ static void test_endless_fragments(void **state)
     ws_case_expect_streams(0);
 }
 
-static void test_too_big(void **state)
+TEST_WITH(test_too_big, ws_case_setup, ws_case_teardown)
 {
     int fd = ws_case_started(ws_case.session.ingest, START_INGEST);
     char *text = malloc(1 << 20);
 
-    (void)state;
     memset(text, ' ', 1 << 20);
     ws_raw_head(fd, WS_RAW_BINARY, true, (1 << 20) + 1); /* announced: closed at the first byte */
     edge_send(fd, "a", 1);
@@ -153,12 +139,11 @@ static void test_too_big(void **state)
     ws_case_expect_streams(0);
 }
 
-static void test_impossible_length(void **state)
+TEST_WITH(test_impossible_length, ws_case_setup, ws_case_teardown)
 {
     int fd = ws_case_started(ws_case.session.ingest, START_INGEST);
     struct ws_raw_message m;
 
-    (void)state;
     ws_raw_head(fd, WS_RAW_BINARY, true, UINT64_C(1) << 63);
     edge_send(fd, "a", 1);
     m = ws_raw_read(fd);
@@ -167,7 +152,7 @@ static void test_impossible_length(void **state)
     ws_case_expect_streams(0);
 }
 
-static void test_bad_text(void **state)
+TEST_WITH(test_bad_text, ws_case_setup, ws_case_teardown)
 {
     static const struct {
         const char *text;
@@ -180,7 +165,6 @@ static void test_bad_text(void **state)
                {"{\"op\":\"end\",\"op\":\"end\"}", 23, 1008},
                {"{\"op\":\"end\"}\0x", 14, 1008}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         int fd = ws_case_started(ws_case.session.ingest, START_INGEST);
         ws_raw_send(fd, WS_RAW_TEXT, true, bad[i].text, bad[i].len);
@@ -195,11 +179,10 @@ static void test_bad_text(void **state)
 }
 
 /* RFC 6455, 8.1: text that is no UTF-8 fails the connection at once. */
-static void test_text_that_is_no_utf8(void **state)
+TEST_WITH(test_text_that_is_no_utf8, ws_case_setup, ws_case_teardown)
 {
     static const char *const bad[] = {"{\"op\":\"\xff\"}", "\xed\xa0\x80", "\xc0\xaf"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         int fd = ws_case_started(ws_case.session.ingest, START_INGEST);
         ws_raw_text(fd, bad[i]);
@@ -209,7 +192,7 @@ static void test_text_that_is_no_utf8(void **state)
 }
 
 /* A close frame is answered with its own code, unless it is none: 5.5.1, 7.4, 8.1. */
-static void test_close_frames(void **state)
+TEST_WITH(test_close_frames, ws_case_setup, ws_case_teardown)
 {
     static const struct {
         const char *payload;
@@ -221,7 +204,6 @@ static void test_close_frames(void **state)
                  {"\x03\xe7", 2, 1002},         {"\x07\xd0", 2, 1002},
                  {"\x13\x88", 2, 1002},         {"\x03", 1, 1002}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         int fd = ws_case_started(ws_case.session.view, START_VIEW);
         ws_raw_send(fd, WS_RAW_CLOSE, true, cases[i].payload, cases[i].len);
@@ -231,7 +213,7 @@ static void test_close_frames(void **state)
     ws_case_expect_streams(0);
 }
 
-static void test_wrong_but_well_formed(void **state)
+TEST_WITH(test_wrong_but_well_formed, ws_case_setup, ws_case_teardown)
 {
     static const struct {
         const char *text;
@@ -245,7 +227,6 @@ static void test_wrong_but_well_formed(void **state)
                  {START_INGEST, 409}};
     int fd = ws_case_started(ws_case.session.ingest, START_INGEST);
 
-    (void)state;
     for (int round = 0; round < 3; round++) /* never closed for it */
         for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
             ws_raw_text(fd, wrong[i].text);
@@ -260,13 +241,12 @@ static void test_wrong_but_well_formed(void **state)
     close(fd);
 }
 
-static void test_confusion_and_order(void **state)
+TEST_WITH(test_confusion_and_order, ws_case_setup, ws_case_teardown)
 {
     uint8_t msg[FRAME_HEAD_BYTES + 100];
     size_t len = ws_case_make_frame(msg, 1, 100);
     int fd;
 
-    (void)state;
     assert_int_equal(ws_case_handshake(ws_case.session.ingest, "", &fd), 101);
     ws_raw_send(fd, WS_RAW_BINARY, true, msg, len); /* before start */
     ws_case_expect_error(fd, 400);
@@ -302,11 +282,10 @@ static void test_confusion_and_order(void **state)
     ws_case_expect_streams(0);
 }
 
-static void test_roles(void **state)
+TEST_WITH(test_roles, ws_case_setup, ws_case_teardown)
 {
     int fd;
 
-    (void)state;
     assert_int_equal(ws_case_handshake(ws_case.session.view, "", &fd), 101);
     ws_raw_text(fd, START_INGEST);
     ws_case_expect_error(fd, 403);
@@ -327,7 +306,7 @@ static void test_roles(void **state)
     ws_case_expect_streams(0);
 }
 
-static void test_flood(void **state)
+TEST_WITH(test_flood, ws_case_setup, ws_case_teardown)
 {
     uint8_t msg[FRAME_HEAD_BYTES + 1];
     uint8_t *all;
@@ -335,7 +314,6 @@ static void test_flood(void **state)
     int fd = ws_case_started(ws_case.session.ingest, START_INGEST);
     struct ws_raw_message m;
 
-    (void)state;
     all = malloc(20000 * (len + 8));
     for (int i = 0; i < 20000; i++) { /* in one write, so that no ack gets in between */
         all[n++] = 0x82;
@@ -364,11 +342,10 @@ int epoll_wait(int epoll, struct epoll_event *events, int n, int timeout)
 }
 
 /* Frames between two ticks: the thread sleeps until the next frame or tick, whichever it is. */
-static void test_waiting_is_sleeping(void **state)
+TEST_WITH(test_waiting_is_sleeping, ws_case_setup, ws_case_teardown)
 {
     int fd = ws_case_started(ws_case.session.ingest, START_INGEST), before, used;
 
-    (void)state;
     ws_case_expect_streams(1);
     before = atomic_load(&polls);
     for (uint64_t seq = 1; seq <= 100; seq++) {
@@ -385,11 +362,10 @@ static void test_waiting_is_sleeping(void **state)
 
 /* ------------------------------------------------------------------------------- downstream */
 
-static void test_big_messages_arrive_whole(void **state)
+TEST_WITH(test_big_messages_arrive_whole, ws_case_setup, ws_case_teardown)
 {
     int fd = ws_case_started(ws_case.session.view, START_VIEW);
 
-    (void)state;
     fake_core_send(ws_case.edge.core, ws_case.session.id, 20, 1 << 20);
     for (int i = 0; i < 20; i++) {
         struct ws_raw_message m = ws_raw_read(fd);
@@ -403,11 +379,10 @@ static void test_big_messages_arrive_whole(void **state)
 }
 
 /* A client has the first of eight blocks before the second is made. */
-static void test_first_block_does_not_wait_for_the_others(void **state)
+TEST_WITH(test_first_block_does_not_wait_for_the_others, ws_case_setup, ws_case_teardown)
 {
     int fd = ws_case_started(ws_case.session.view, START_VIEW);
 
-    (void)state;
     fake_core_hold(ws_case.edge.core, 2);
     fake_core_send(ws_case.edge.core, ws_case.session.id, 8, 100);
     assert_int_equal(ws_raw_read(fd).len, 100);
@@ -418,12 +393,11 @@ static void test_first_block_does_not_wait_for_the_others(void **state)
     ws_case_expect_streams(0);
 }
 
-static void test_slow_reader_holds_nobody(void **state)
+TEST_WITH(test_slow_reader_holds_nobody, ws_case_setup, ws_case_teardown)
 {
     int slow = ws_case_started(ws_case.session.view, START_VIEW),
         fast = ws_case_started(ws_case.session.view, START_VIEW);
 
-    (void)state;
     fake_core_send(ws_case.edge.core, ws_case.session.id, 50, 1 << 20); /* more than sockets hold */
     for (int i = 0; i < 50; i++)
         assert_int_equal(ws_raw_read(fast).len, 1 << 20);
@@ -433,13 +407,12 @@ static void test_slow_reader_holds_nobody(void **state)
     close(fast);
 }
 
-static void test_session_deleted_under_a_stream(void **state)
+TEST_WITH(test_session_deleted_under_a_stream, ws_case_setup, ws_case_teardown)
 {
     int fd = ws_case_started(ws_case.session.view, START_VIEW), again;
     char target[64];
     struct edge_answer a;
 
-    (void)state;
     snprintf(target, sizeof target, "/v1/sessions/%s", ws_case.session.id);
     a = edge_request(&ws_case.edge, "DELETE", target, EDGE_ADMIN, NULL);
     assert_int_equal(a.status, 204);
@@ -448,36 +421,4 @@ static void test_session_deleted_under_a_stream(void **state)
     ws_case_expect_close(fd, 1000);
     assert_int_equal(ws_case_handshake(ws_case.session.view, "", &again), 401);
     close(again);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_frames_are_answered, ws_case_setup, ws_case_teardown),
-        cmocka_unit_test_setup_teardown(test_a_session_that_is_away, ws_case_setup,
-                                        ws_case_teardown),
-        cmocka_unit_test_setup_teardown(test_ping, ws_case_setup, ws_case_teardown),
-        cmocka_unit_test_setup_teardown(test_fragments, ws_case_setup, ws_case_teardown),
-        cmocka_unit_test_setup_teardown(test_endless_fragments, ws_case_setup, ws_case_teardown),
-        cmocka_unit_test_setup_teardown(test_too_big, ws_case_setup, ws_case_teardown),
-        cmocka_unit_test_setup_teardown(test_impossible_length, ws_case_setup, ws_case_teardown),
-        cmocka_unit_test_setup_teardown(test_bad_text, ws_case_setup, ws_case_teardown),
-        cmocka_unit_test_setup_teardown(test_text_that_is_no_utf8, ws_case_setup, ws_case_teardown),
-        cmocka_unit_test_setup_teardown(test_close_frames, ws_case_setup, ws_case_teardown),
-        cmocka_unit_test_setup_teardown(test_wrong_but_well_formed, ws_case_setup,
-                                        ws_case_teardown),
-        cmocka_unit_test_setup_teardown(test_confusion_and_order, ws_case_setup, ws_case_teardown),
-        cmocka_unit_test_setup_teardown(test_roles, ws_case_setup, ws_case_teardown),
-        cmocka_unit_test_setup_teardown(test_flood, ws_case_setup, ws_case_teardown),
-        cmocka_unit_test_setup_teardown(test_big_messages_arrive_whole, ws_case_setup,
-                                        ws_case_teardown),
-        cmocka_unit_test_setup_teardown(test_waiting_is_sleeping, ws_case_setup, ws_case_teardown),
-        cmocka_unit_test_setup_teardown(test_first_block_does_not_wait_for_the_others,
-                                        ws_case_setup, ws_case_teardown),
-        cmocka_unit_test_setup_teardown(test_slow_reader_holds_nobody, ws_case_setup,
-                                        ws_case_teardown),
-        cmocka_unit_test_setup_teardown(test_session_deleted_under_a_stream, ws_case_setup,
-                                        ws_case_teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,6 @@
 /* api_ws_frame.c - frames without a socket: however the bytes come, the same is told of them */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "api/server/ws_frame.h"
+#include "tests/support/unit.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -63,9 +58,8 @@ static void expect(const void *bytes, size_t len, const char *told)
 #define EXPECT(bytes, told) expect(bytes, sizeof bytes - 1, told)
 #define KEY "\x01\x02\x03\x04" /* 'a' ^ 1 is '`', 'b' ^ 2 is '`', 'c' ^ 3 is '`', 'd' ^ 4 is '`' */
 
-static void test_messages(void **state)
+TEST(test_messages)
 {
-    (void)state;
     EXPECT("\x82\x84" KEY "````", "b(abcd)");
     EXPECT("\x81\x85" KEY "`````", "t(abcda)");
     EXPECT("\x81\x80" KEY, "t()");
@@ -75,9 +69,8 @@ static void test_messages(void **state)
     EXPECT("\x00\x80" KEY, "! a fragment of no message");
 }
 
-static void test_what_no_client_may_send(void **state)
+TEST(test_what_no_client_may_send)
 {
-    (void)state;
     EXPECT("\x81\x04", "! a frame that is not masked");
     EXPECT("\x89\x00", "! a frame that is not masked");
     EXPECT("\xc1\x84", "! a reserved bit is set");
@@ -103,7 +96,7 @@ static void test_what_no_client_may_send(void **state)
 }
 
 /* A length is told with the first byte of its payload, so that too much is refused at once. */
-static void test_lengths(void **state)
+TEST(test_lengths)
 {
     static const struct {
         const char *head;
@@ -116,7 +109,6 @@ static void test_lengths(void **state)
                  {"\x82\xff\x7f\xff\xff\xff\xff\xff\xff\xff" KEY "a", 15, INT64_MAX}};
     uint8_t head[WS_FRAME_HEAD_MAX];
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct ws_frame_reader r = {0};
         struct ws_frame f;
@@ -138,9 +130,8 @@ static void test_lengths(void **state)
 }
 
 /* Long payloads are unmasked eight bytes at a time, from any byte of the key on. */
-static void test_any_length_and_place_of_the_key(void **state)
+TEST(test_any_length_and_place_of_the_key)
 {
-    (void)state;
     for (size_t len = 0; len <= 125; len++)
         for (size_t piece = 1; piece < 40; piece++) {
             uint8_t bytes[6 + 125] = {0x82, (uint8_t)(0x80 | len), 1, 2, 3, 4};
@@ -154,15 +145,4 @@ static void test_any_length_and_place_of_the_key(void **state)
                 "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz");
             assert_string_equal(tell(bytes, 6 + len, piece), want);
         }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_messages),
-        cmocka_unit_test(test_what_no_client_may_send),
-        cmocka_unit_test(test_lengths),
-        cmocka_unit_test(test_any_length_and_place_of_the_key),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

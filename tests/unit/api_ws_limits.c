@@ -1,14 +1,9 @@
 /* api_ws_limits.c - the stream edge over sockets: deadlines, limits, neighbours */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "api/server/ws_peer.h"
 #include "tests/support/bound.h"
 #include "tests/support/ws_case.h"
 #include "tests/support/ws_raw.h"
+#include "tests/support/unit.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -32,35 +27,32 @@ static void send_until_closed(int fd)
     assert_true(rounds < 1200);
 }
 
-static void test_slow_handshake(void **state)
+TEST_WITH(test_slow_handshake, ws_case_setup_quick, ws_case_teardown)
 {
     int fd = edge_connect(ws_port(ws_case.edge.ws));
 
-    (void)state;
     edge_send(fd, "GET / HTTP/1.1\r\nX:", 18);
     send_until_closed(fd);
     close(fd);
 }
 
-static void test_no_start(void **state)
+TEST_WITH(test_no_start, ws_case_setup, ws_case_teardown)
 {
     int64_t begun = ws_case_now_ms();
     int fd;
 
-    (void)state;
     assert_int_equal(ws_case_handshake(ws_case.session.view, "", &fd), 101);
     ws_case_expect_error(fd, 408);
     assert_true(ws_case_now_ms() - begun > 4500);
     ws_case_expect_close(fd, 1008);
 }
 
-static void test_stalled_message(void **state)
+TEST_WITH(test_stalled_message, ws_case_setup_quick, ws_case_teardown)
 {
     int fd = ws_case_started(ws_case.session.ingest, START_INGEST);
     struct pollfd said = {.fd = fd, .events = POLLIN};
     int rounds = 0;
 
-    (void)state;
     ws_raw_head(fd, WS_RAW_BINARY, true, 1000);
     while (poll(&said, 1, 100) == 0 && rounds++ < 600)
         (void)!send(fd, "a", 1, MSG_NOSIGNAL);
@@ -70,7 +62,7 @@ static void test_stalled_message(void **state)
 }
 
 /* Pings come. A peer that answers none for ten hang-up times is closed, though its kernel lives. */
-static void test_silent_peer(void **state)
+TEST_WITH(test_silent_peer, ws_case_setup_quick, ws_case_teardown)
 {
     int fd = ws_case_started(ws_case.session.view, START_VIEW),
         alive = ws_case_started(ws_case.session.view, START_VIEW);
@@ -78,7 +70,6 @@ static void test_silent_peer(void **state)
     bool closed = false;
     uint8_t h[6];
 
-    (void)state;
     while (!closed && ws_case_now_ms() - begun < 100000) {
         if (recv(alive, h, 6, MSG_DONTWAIT) == 6 && (h[0] & 15) == WS_RAW_PING)
             ws_raw_send(alive, WS_RAW_PONG, true, h + 2, 4);
@@ -93,20 +84,18 @@ static void test_silent_peer(void **state)
 
 /* --------------------------------------------------------------------------- limits, neighbours */
 
-static int setup_few(void **state)
+FIXTURE(setup_few)
 {
-    (void)state;
     edge_defaults(&ws_case.edge);
     ws_case.edge.config.max_connections = 8;
     ws_case.edge.config.max_per_address = 8;
     return ws_case_begin();
 }
 
-static void test_connection_limit(void **state)
+TEST_WITH(test_connection_limit, setup_few, ws_case_teardown)
 {
     int fds[8], fd, status;
 
-    (void)state;
     for (int i = 0; i < 8; i++)
         fds[i] = ws_case_started(ws_case.session.view, START_VIEW);
     assert_int_equal(ws_case_handshake(ws_case.session.view, "", &fd), 503);
@@ -127,13 +116,12 @@ static void test_connection_limit(void **state)
             close(fds[i]);
 }
 
-static void test_a_healthy_neighbour(void **state)
+TEST_WITH(test_a_healthy_neighbour, ws_case_setup, ws_case_teardown)
 {
     int good = ws_case_started(ws_case.session.ingest, START_INGEST);
     uint64_t seq = 0;
     int64_t worst = 0;
 
-    (void)state;
     for (int round = 0; round < 40; round++) {
         int bad, kind = round % 5;
         int64_t begun;
@@ -189,11 +177,10 @@ static int compare(const void *a, const void *b)
 
 /* The library answers pings without a word to us: a thread that looked at ticks alone was theirs
  * for up to 50 ms. */
-static void test_flood_of_pings(void **state)
+TEST_WITH(test_flood_of_pings, ws_case_setup, ws_case_teardown)
 {
     size_t sent[11];
 
-    (void)state;
     for (int i = 0; i < 11; i++) {
         sent[i] = flood(ws_case_started(ws_case.session.view, START_VIEW));
         usleep(7000 * (useconds_t)i); /* at any time between two ticks */
@@ -205,13 +192,12 @@ static void test_flood_of_pings(void **state)
 }
 
 /* Pings that are not yet too many, and most of a message that does not end: it weighs nothing. */
-static void test_half_a_message_is_no_flood(void **state)
+TEST_WITH(test_half_a_message_is_no_flood, ws_case_setup, ws_case_teardown)
 {
     size_t len = 2 * WS_PEER_WASTE_MAX;
     uint8_t *msg = malloc(len), *masked = malloc(len), pings[6 * 2000];
     int fd = ws_case_started(ws_case.session.ingest, START_INGEST);
 
-    (void)state;
     ws_case_make_frame(msg, 1, len - FRAME_HEAD_BYTES);
     for (size_t i = 0; i < len; i++)
         masked[i] = msg[i] ^ (uint8_t) "\x11\x22\x33\x44"[i & 3];
@@ -230,14 +216,13 @@ static void test_half_a_message_is_no_flood(void **state)
 }
 
 /* Control messages beyond a second's are read later; a frame of another client is answered. */
-static void test_too_many_control_messages(void **state)
+TEST_WITH(test_too_many_control_messages, ws_case_setup, ws_case_teardown)
 {
     static const char end[] = "{\"op\":\"end\"}";
     int fd = ws_case_started(ws_case.session.view, START_VIEW),
         good = ws_case_started(ws_case.session.ingest, START_INGEST);
     int64_t begun = ws_case_now_ms(), took;
 
-    (void)state;
     for (int i = 0; i < WS_PEER_TEXTS_PER_S; i++)
         ws_raw_text(fd, end);
     ws_case_send_frame(good, 1);
@@ -256,12 +241,11 @@ static void test_too_many_control_messages(void **state)
 
 /* Frames of an owner that is ahead of its rate wait in the socket. They are neither refused nor
  * lost, and those of others are answered. */
-static void test_frames_beyond_the_rate_are_read_later(void **state)
+TEST_WITH(test_frames_beyond_the_rate_are_read_later, ws_case_setup, ws_case_teardown)
 {
     struct fake_core *core = ws_case.edge.core;
     int fast = ws_case_started(ws_case.session.ingest, START_INGEST), other;
 
-    (void)state;
     atomic_store(&fake_core_ahead_us, 150000);
     for (uint64_t seq = 1; seq <= 3; seq++)
         ws_case_send_frame(fast, seq);
@@ -284,14 +268,13 @@ static void test_frames_beyond_the_rate_are_read_later(void **state)
 }
 
 /* A message of as many fragments as it may have is taken, but not at once. */
-static void test_many_fragments_take_their_time(void **state)
+TEST_WITH(test_many_fragments_take_their_time, ws_case_setup, ws_case_teardown)
 {
     enum { N = WS_PEER_FRAGMENTS_MAX };
     uint8_t *msg = malloc(N), *all = malloc(7 * N);
     int fd = ws_case_started(ws_case.session.ingest, START_INGEST);
     int64_t begun = ws_case_now_ms(), took;
 
-    (void)state;
     ws_case_make_frame(msg, 1, N - FRAME_HEAD_BYTES);
     for (int i = 0; i < N; i++) {
         uint8_t *f = all + 7 * i;
@@ -311,14 +294,13 @@ static void test_many_fragments_take_their_time(void **state)
 }
 
 /* New tokens end the streams of the old ones, and of no other token. A kick ends them all. */
-static void test_rotation_and_kick(void **state)
+TEST_WITH(test_rotation_and_kick, ws_case_setup, ws_case_teardown)
 {
     int old = ws_case_started(ws_case.session.view, START_VIEW), fresh;
     int boss = ws_case_started(EDGE_ADMIN, START_VIEW);
     struct edge_answer a;
     char target[80];
 
-    (void)state;
     snprintf(target, sizeof target, "/v1/sessions/%s/tokens", ws_case.session.id);
     a = edge_request(&ws_case.edge, "POST", target, EDGE_INGEST, NULL);
     assert_int_equal(a.status, 403); /* it creates sessions, but takes none from others */
@@ -343,14 +325,13 @@ static void test_rotation_and_kick(void **state)
     close(fresh);
 }
 
-static void test_drain_stops_accepting(void **state)
+TEST_WITH(test_drain_stops_accepting, ws_case_setup, ws_case_teardown)
 {
     int fd = ws_case_started(ws_case.session.ingest, START_INGEST);
     struct sockaddr_in a = {.sin_family = AF_INET,
                             .sin_port = htons((uint16_t)ws_port(ws_case.edge.ws))};
     int late = -1, refused = 0;
 
-    (void)state;
     a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     ws_drain(ws_case.edge.ws);
     for (int i = 0; i < 3000 && !refused; i++) {
@@ -363,30 +344,4 @@ static void test_drain_stops_accepting(void **state)
     ws_case_send_frame(fd, 1); /* streams go on */
     ws_case_expect_ack(fd, 1);
     close(fd);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_slow_handshake, ws_case_setup_quick, ws_case_teardown),
-        cmocka_unit_test_setup_teardown(test_no_start, ws_case_setup, ws_case_teardown),
-        cmocka_unit_test_setup_teardown(test_stalled_message, ws_case_setup_quick,
-                                        ws_case_teardown),
-        cmocka_unit_test_setup_teardown(test_silent_peer, ws_case_setup_quick, ws_case_teardown),
-        cmocka_unit_test_setup_teardown(test_a_healthy_neighbour, ws_case_setup, ws_case_teardown),
-        cmocka_unit_test_setup_teardown(test_flood_of_pings, ws_case_setup, ws_case_teardown),
-        cmocka_unit_test_setup_teardown(test_half_a_message_is_no_flood, ws_case_setup,
-                                        ws_case_teardown),
-        cmocka_unit_test_setup_teardown(test_too_many_control_messages, ws_case_setup,
-                                        ws_case_teardown),
-        cmocka_unit_test_setup_teardown(test_frames_beyond_the_rate_are_read_later, ws_case_setup,
-                                        ws_case_teardown),
-        cmocka_unit_test_setup_teardown(test_many_fragments_take_their_time, ws_case_setup,
-                                        ws_case_teardown),
-        cmocka_unit_test_setup_teardown(test_rotation_and_kick, ws_case_setup, ws_case_teardown),
-        cmocka_unit_test_setup_teardown(test_drain_stops_accepting, ws_case_setup,
-                                        ws_case_teardown),
-        cmocka_unit_test_setup_teardown(test_connection_limit, setup_few, ws_case_teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

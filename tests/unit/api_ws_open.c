@@ -1,13 +1,8 @@
 /* api_ws_open.c - the stream edge over sockets: which clients are let in, and how others are
  * told */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "tests/support/ws_case.h"
 #include "tests/support/ws_raw.h"
+#include "tests/support/unit.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -20,12 +15,11 @@
 
 /* ------------------------------------------------------------------------------- handshake */
 
-static void test_handshake_answers(void **state)
+TEST_WITH(test_handshake_answers, ws_case_setup, ws_case_teardown)
 {
     char answer[2048], headers[256];
     int fd;
 
-    (void)state;
     snprintf(headers, sizeof headers,
              "Sec-WebSocket-Protocol: recon.v1\r\nAuthorization: Bearer %s\r\n"
              "Sec-WebSocket-Extensions: permessage-deflate\r\n",
@@ -39,12 +33,11 @@ static void test_handshake_answers(void **state)
     close(fd);
 }
 
-static void test_handshake_tokens(void **state)
+TEST_WITH(test_handshake_tokens, ws_case_setup, ws_case_teardown)
 {
     struct edge_session other = edge_session(&ws_case.edge, NULL);
     int fd;
 
-    (void)state;
     assert_int_equal(ws_case_handshake(ws_case.session.ingest, "", &fd), 101);
     close(fd);
     assert_int_equal(ws_case_handshake(EDGE_VIEW, "", &fd), 101);
@@ -86,12 +79,11 @@ static void encode(const char *token, char *out)
     *out = '\0';
 }
 
-static void test_browser_token(void **state)
+TEST_WITH(test_browser_token, ws_case_setup, ws_case_teardown)
 {
     char headers[512], answer[2048], code[64];
     int fd;
 
-    (void)state;
     encode(ws_case.session.view, code);
     snprintf(headers, sizeof headers,
              "Origin: " EDGE_ORIGIN "\r\nSec-WebSocket-Protocol: recon.v1, bearer.recon.%s\r\n",
@@ -109,11 +101,10 @@ static void test_browser_token(void **state)
                            401);
 }
 
-static void test_handshake_refusals(void **state)
+TEST_WITH(test_handshake_refusals, ws_case_setup, ws_case_teardown)
 {
     char headers[512], where[160];
 
-    (void)state;
     snprintf(headers, sizeof headers, "Authorization: Bearer %s\r\n", ws_case.session.view);
     ws_case_expect_refused(ws_case.path, headers, 400); /* no subprotocol */
     snprintf(headers, sizeof headers,
@@ -140,14 +131,13 @@ static void test_handshake_refusals(void **state)
 }
 
 /* A page of the same host, or of loopback, on any port of its own. */
-static void test_origins_that_need_no_list(void **state)
+TEST_WITH(test_origins_that_need_no_list, ws_case_setup, ws_case_teardown)
 {
     static const char *const good[] = {"http://127.0.0.1:8700", "https://127.0.0.1",
                                        "http://localhost:5173"};
     char more[96];
     int fd;
 
-    (void)state;
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         snprintf(more, sizeof more, "Origin: %s\r\n", good[i]);
         assert_int_equal(ws_case_handshake(ws_case.session.view, more, &fd), 101);
@@ -159,13 +149,12 @@ static void test_origins_that_need_no_list(void **state)
 
 /* A proxy in front that keeps clients from a path judges what it sees: no other spelling of the
  * path opens the stream, however the bytes come. */
-static void test_one_spelling(void **state)
+TEST_WITH(test_one_spelling, ws_case_setup, ws_case_teardown)
 {
     static const char *const before[] = {"//",    "/./",   "/x/../",     "/x/..//",
                                          "/%2e/", "//../", "/x/%2e%2e/", "/x/..;/"};
     char headers[256], where[160];
 
-    (void)state;
     snprintf(headers, sizeof headers,
              "Authorization: Bearer %s\r\nSec-WebSocket-Protocol: recon.v1\r\n",
              ws_case.session.view);
@@ -200,22 +189,20 @@ static int status_of_bytes(const char *target)
     return status;
 }
 
-static void test_a_request_in_pieces(void **state)
+TEST_WITH(test_a_request_in_pieces, ws_case_setup, ws_case_teardown)
 {
     char where[160];
 
-    (void)state;
     assert_int_equal(status_of_bytes(ws_case.path), 101);
     snprintf(where, sizeof where, "/%s", ws_case.path);
     assert_int_not_equal(status_of_bytes(where), 101);
 }
 
 /* A connection that says nothing, or half a line and goodbye, is nothing to wait for. */
-static void test_no_first_line(void **state)
+TEST_WITH(test_no_first_line, ws_case_setup_quick, ws_case_teardown)
 {
     int fd = edge_connect(ws_port(ws_case.edge.ws));
 
-    (void)state;
     edge_send(fd, "GET /v1", 7);
     shutdown(fd, SHUT_WR);
     assert_true(edge_closed(fd, 60000));
@@ -230,7 +217,7 @@ static void test_no_first_line(void **state)
 #define V13 "Sec-WebSocket-Version: 13\r\n"
 
 /* RFC 6455, 4.2.1 and 4.4; and heads that two servers might read in two ways. */
-static void test_broken_upgrades(void **state)
+TEST_WITH(test_broken_upgrades, ws_case_setup, ws_case_teardown)
 {
     static const struct {
         const char *lines;
@@ -265,7 +252,6 @@ static void test_broken_upgrades(void **state)
         {UPGRADE KEY V13 "X: \x01\r\n", 400},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         int fd = edge_connect(ws_port(ws_case.edge.ws));
         struct edge_answer a;
@@ -290,8 +276,15 @@ static void test_broken_upgrades(void **state)
     }
 }
 
+FIXTURE(setup_without_tokens)
+{
+    edge_defaults(&ws_case.edge);
+    ws_case.edge.config.auth_mode = API_AUTH_NONE;
+    return ws_case_begin();
+}
+
 /* A name that an attacker points at 127.0.0.1 is host and origin of his page. */
-static void test_names_that_point_at_loopback(void **state)
+TEST_WITH(test_names_that_point_at_loopback, setup_without_tokens, ws_case_teardown)
 {
     static const struct {
         const char *host;
@@ -299,7 +292,6 @@ static void test_names_that_point_at_loopback(void **state)
     } cases[] = {{"localhost", 101}, {"127.0.0.1", 101}, {"[::1]", 101}, {"rebound.example", 421}};
     char text[512];
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         int fd = edge_connect(ws_port(ws_case.edge.ws));
         struct edge_answer a;
@@ -316,21 +308,12 @@ static void test_names_that_point_at_loopback(void **state)
     }
 }
 
-static int setup_without_tokens(void **state)
-{
-    (void)state;
-    edge_defaults(&ws_case.edge);
-    ws_case.edge.config.auth_mode = API_AUTH_NONE;
-    return ws_case_begin();
-}
-
-static void test_head_that_is_too_long(void **state)
+TEST_WITH(test_head_that_is_too_long, ws_case_setup, ws_case_teardown)
 {
     int fd = edge_connect(ws_port(ws_case.edge.ws));
     struct edge_answer a;
     char x[9000];
 
-    (void)state;
     memset(x, 'x', sizeof x);
     edge_send(fd, "GET / HTTP/1.1\r\nX: ", 19);
     edge_send(fd, x, sizeof x);
@@ -341,12 +324,11 @@ static void test_head_that_is_too_long(void **state)
     close(fd);
 }
 
-static void test_not_websocket(void **state)
+TEST_WITH(test_not_websocket, ws_case_setup, ws_case_teardown)
 {
     int fd = edge_connect(ws_port(ws_case.edge.ws));
     struct edge_answer a;
 
-    (void)state;
     edge_send(fd, "GET / HTTP/1.1\r\nHost: a\r\n\r\n", 27);
     a = edge_read(fd, false);
     assert_int_equal(a.status, 426);
@@ -364,13 +346,12 @@ static void test_not_websocket(void **state)
     close(fd);
 }
 
-static void test_listens_where_told(void **state)
+TEST_WITH(test_listens_where_told, ws_case_setup, ws_case_teardown)
 {
     struct sockaddr_in a = {.sin_family = AF_INET,
                             .sin_port = htons((uint16_t)ws_port(ws_case.edge.ws))};
     int fd = socket(AF_INET, SOCK_STREAM, 0);
 
-    (void)state;
     inet_pton(AF_INET, "127.0.0.2", &a.sin_addr);
     assert_int_not_equal(connect(fd, (struct sockaddr *)&a, sizeof a), 0);
     close(fd);
@@ -378,27 +359,4 @@ static void test_listens_where_told(void **state)
     inet_pton(AF_INET, "127.0.0.1", &a.sin_addr); /* a second listener is refused */
     assert_int_not_equal(bind(fd, (struct sockaddr *)&a, sizeof a), 0);
     close(fd);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_handshake_answers, ws_case_setup, ws_case_teardown),
-        cmocka_unit_test_setup_teardown(test_handshake_tokens, ws_case_setup, ws_case_teardown),
-        cmocka_unit_test_setup_teardown(test_browser_token, ws_case_setup, ws_case_teardown),
-        cmocka_unit_test_setup_teardown(test_handshake_refusals, ws_case_setup, ws_case_teardown),
-        cmocka_unit_test_setup_teardown(test_origins_that_need_no_list, ws_case_setup,
-                                        ws_case_teardown),
-        cmocka_unit_test_setup_teardown(test_one_spelling, ws_case_setup, ws_case_teardown),
-        cmocka_unit_test_setup_teardown(test_a_request_in_pieces, ws_case_setup, ws_case_teardown),
-        cmocka_unit_test_setup_teardown(test_no_first_line, ws_case_setup_quick, ws_case_teardown),
-        cmocka_unit_test_setup_teardown(test_broken_upgrades, ws_case_setup, ws_case_teardown),
-        cmocka_unit_test_setup_teardown(test_names_that_point_at_loopback, setup_without_tokens,
-                                        ws_case_teardown),
-        cmocka_unit_test_setup_teardown(test_head_that_is_too_long, ws_case_setup,
-                                        ws_case_teardown),
-        cmocka_unit_test_setup_teardown(test_not_websocket, ws_case_setup, ws_case_teardown),
-        cmocka_unit_test_setup_teardown(test_listens_where_told, ws_case_setup, ws_case_teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,7 @@
 /* api_ws_peer.c - a connection without a socket: what it holds, and what the clock says to it */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "api/server/ws_peer.h"
 #include "tests/support/fake_core.h"
+#include "tests/support/unit.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -19,13 +14,12 @@ static struct {
     struct ws_peer peer;
 } t;
 
-static int setup(void **state)
+FIXTURE(setup)
 {
     const struct session_options options = {0};
     struct err err;
     int retry;
 
-    (void)state;
     memset(&t, 0, sizeof t);
     t.core = fake_core_new(4);
     t.config = (struct api_config){.ops = fake_core_ops(),
@@ -43,9 +37,8 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
+FIXTURE(teardown)
 {
-    (void)state;
     ws_peer_close(&t.peer);
     auth_close(&t.env.auth);
     fake_core_free(&t.core);
@@ -73,11 +66,10 @@ static void begin(void)
 }
 
 /* The receive buffer is there from the first binary message on, while messages come. */
-static void test_the_buffer_is_given_back(void **state)
+TEST_WITH(test_the_buffer_is_given_back, setup, teardown)
 {
     static uint8_t big[1900000];
 
-    (void)state;
     begin();
     assert_null(t.peer.rx);
     receive(big, sizeof big, true, true, 2000); /* no frame, but a message */
@@ -101,24 +93,14 @@ static void test_the_buffer_is_given_back(void **state)
 }
 
 /* Where the kernel does not say how much came, what is known of messages counts the next time. */
-static void test_not_known_is_not_nothing(void **state)
+TEST_WITH(test_not_known_is_not_nothing, setup, teardown)
 {
     static uint8_t big[1900000];
 
-    (void)state;
     begin();
     receive(big, sizeof big, true, true, 2000);
     assert_false(ws_peer_weigh(&t.peer, 0, 2000));
     assert_false(ws_peer_weigh(&t.peer, sizeof big + 500, 2001));
     assert_false(ws_peer_weigh(&t.peer, 0, 2002));
     assert_true(ws_peer_weigh(&t.peer, sizeof big + 200000, 2003));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_the_buffer_is_given_back, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_not_known_is_not_nothing, setup, teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,7 @@
 /* api_ws_rfc.c - RFC 6455 over sockets, in the order of the cases of the Autobahn test suite */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "tests/support/ws_case.h"
 #include "tests/support/ws_raw.h"
+#include "tests/support/unit.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -38,13 +33,12 @@ static void expect_pong(int fd, const void *data, size_t len)
 }
 
 /* 2: pings and pongs */
-static void test_pings(void **state)
+TEST_WITH(test_pings, ws_case_setup, ws_case_teardown)
 {
     int fd = ws_case_started(ws_case.session.view, START_VIEW);
     char data[126], payload[126];
     size_t n;
 
-    (void)state;
     memset(data, 0xfe, sizeof data); /* no text */
     ws_raw_send(fd, WS_RAW_PING, true, "", 0);
     expect_pong(fd, "", 0);
@@ -68,7 +62,7 @@ static void test_pings(void **state)
 }
 
 /* Bytes that end a stream with 1002, and no other stream. */
-static void test_what_no_client_may_send(void **state)
+TEST_WITH(test_what_no_client_may_send, ws_case_setup, ws_case_teardown)
 {
     static const struct {
         const char *what, *bytes;
@@ -100,7 +94,6 @@ static void test_what_no_client_may_send(void **state)
     };
     int other = ws_case_started(ws_case.session.view, START_VIEW);
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (int bytewise = 0; bytewise < 2; bytewise++) {
             int fd = ws_case_started(ws_case.session.view, START_VIEW);
@@ -118,12 +111,11 @@ static void test_what_no_client_may_send(void **state)
 }
 
 /* 5.3 to 5.8, 5.19: a message in fragments with pings between them */
-static void test_fragments(void **state)
+TEST_WITH(test_fragments, ws_case_setup, ws_case_teardown)
 {
     static const char text[] = "{\"op\":\"dance\"}";
     int fd = ws_case_started(ws_case.session.view, START_VIEW);
 
-    (void)state;
     for (size_t cut = 0; cut <= sizeof text - 1; cut++) {
         ws_raw_send(fd, WS_RAW_TEXT, false, text, cut);
         ws_raw_send(fd, WS_RAW_PING, true, "1", 1);
@@ -139,7 +131,7 @@ static void test_fragments(void **state)
 }
 
 /* 6: text is UTF-8 as a whole, wherever it is cut */
-static void test_utf8(void **state)
+TEST_WITH(test_utf8, ws_case_setup, ws_case_teardown)
 {
     static const struct {
         const char *text;
@@ -158,7 +150,6 @@ static void test_utf8(void **state)
         {"\x80", 1007},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         size_t len = strlen(cases[i].text);
 
@@ -180,11 +171,10 @@ static void test_utf8(void **state)
 }
 
 /* 7.1: nothing is answered after a close frame, and TCP ends */
-static void test_after_a_close_frame(void **state)
+TEST_WITH(test_after_a_close_frame, ws_case_setup, ws_case_teardown)
 {
     int fd = ws_case_started(ws_case.session.view, START_VIEW);
 
-    (void)state;
     ws_raw_send(fd, WS_RAW_CLOSE, true, "\x03\xe8", 2);
     ws_raw_send(fd, WS_RAW_PING, true, "late", 4);
     ws_raw_send(fd, WS_RAW_CLOSE, true, "\x03\xe8", 2);
@@ -201,12 +191,11 @@ static void test_after_a_close_frame(void **state)
 }
 
 /* A client that goes on sending after what ends it hears why: its bytes are read until it has. */
-static void test_the_reason_arrives(void **state)
+TEST_WITH(test_the_reason_arrives, ws_case_setup, ws_case_teardown)
 {
     static char much[1 << 20];
     int fd = ws_case_started(ws_case.session.view, START_VIEW);
 
-    (void)state;
     edge_send(fd, "\x81\x00", 2);
     (void)!send(fd, much, sizeof much, MSG_NOSIGNAL | MSG_DONTWAIT);
     ws_case_expect_close(fd, 1002);
@@ -214,7 +203,7 @@ static void test_the_reason_arrives(void **state)
 }
 
 /* Frames right behind the request, before its answer. */
-static void test_frames_with_the_request(void **state)
+TEST_WITH(test_frames_with_the_request, ws_case_setup, ws_case_teardown)
 {
     static const char start[] = START_VIEW;
     int fd = edge_connect(ws_port(ws_case.edge.ws));
@@ -226,7 +215,6 @@ static void test_frames_with_the_request(void **state)
                      "Sec-WebSocket-Protocol: recon.v1\r\nAuthorization: Bearer %s\r\n\r\n",
                      ws_case.path, ws_case.session.view);
 
-    (void)state;
     text[n++] = (char)0x81;
     text[n++] = (char)(0x80 | (sizeof start - 1));
     memset(text + n, 0, 4); /* the key */
@@ -238,20 +226,4 @@ static void test_frames_with_the_request(void **state)
     assert_non_null(strstr(ws_raw_read(fd).text, "\"op\":\"ready\""));
     close(fd);
     ws_case_expect_streams(0);
-}
-
-#define T(name) cmocka_unit_test_setup_teardown(name, ws_case_setup, ws_case_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        T(test_pings),
-        T(test_what_no_client_may_send),
-        T(test_fragments),
-        T(test_utf8),
-        T(test_after_a_close_frame),
-        T(test_the_reason_arrives),
-        T(test_frames_with_the_request),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,8 @@
 /* Whole files, whole buffers: short reads and writes of a pipe, limits, memory that is kept. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "api/file.h"
+#include "tests/support/unit.h"
 
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -30,7 +24,7 @@ static void *write_it(void *arg)
 }
 
 /* A pipe holds 64 KiB, so that both ends need many calls. */
-static void a_pipe_takes_many_calls(void **state)
+TEST(a_pipe_takes_many_calls)
 {
     uint8_t *sent = malloc(LARGE), *got = malloc(LARGE + 1);
     struct writer w = {.data = sent};
@@ -38,7 +32,6 @@ static void a_pipe_takes_many_calls(void **state)
     size_t len = 0;
     int ends[2];
 
-    (void)state;
     for (size_t i = 0; i < LARGE; i++)
         sent[i] = (uint8_t)(i * 2654435761u >> 13);
     assert_int_equal(pipe(ends), 0);
@@ -54,18 +47,17 @@ static void a_pipe_takes_many_calls(void **state)
     free(got);
 }
 
-static void refusals(void **state)
+TEST(refusals)
 {
     size_t len = 7;
     char byte;
 
-    (void)state;
     assert_int_equal(file_read(-1, &byte, 1, &len), ERR_IO);
     assert_int_equal(len, 0);
     assert_int_equal(file_write(-1, "x", 1), ERR_IO);
 }
 
-static void loading_keeps_memory(void **state)
+TEST(loading_keeps_memory)
 {
     struct file_content c = {0};
     char path[] = "/tmp/client_file_XXXXXX";
@@ -73,7 +65,6 @@ static void loading_keeps_memory(void **state)
     struct err err = {0};
     uint8_t *was;
 
-    (void)state;
     assert_true(fd >= 0);
     assert_int_equal(file_load(&c, path, "it", 10, &err), 0);
     assert_int_equal(c.len, 0);
@@ -94,14 +85,4 @@ static void loading_keeps_memory(void **state)
     assert_int_equal(file_load(&c, path, "it", 10, &err), ERR_NOT_FOUND);
     assert_int_equal(file_load(&c, "/tmp", "it", 10, &err), ERR_INPUT);
     free(c.data);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_pipe_takes_many_calls),
-        cmocka_unit_test(refusals),
-        cmocka_unit_test(loading_keeps_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

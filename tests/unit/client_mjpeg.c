@@ -1,16 +1,10 @@
 /* Streams of pictures: where they are cut, what is left out, in whatever pieces they arrive. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "api/client/client_mjpeg.h"
+#include "tests/support/unit.h"
 
 /* A picture by hand: an EXIF segment with a whole thumbnail inside, a table, a scan with stuffed
  * bytes, a restart, fill bytes, a second scan, the end. */
@@ -70,12 +64,11 @@ static void expect_code(struct feed *f, int code)
     assert_int_equal(client_mjpeg_next(f->m, 0, &data, &len, NULL), code);
 }
 
-static void pictures_are_cut_at_their_own_end(void **state)
+TEST(pictures_are_cut_at_their_own_end)
 {
     static const char boundary[] = "\r\n--boundary\r\nContent-Type: image/jpeg\r\n\r\n";
     struct feed f;
 
-    (void)state;
     open_feed(&f, 1000);
     put(&f, boundary, strlen(boundary));
     put(&f, picture, sizeof picture);
@@ -93,11 +86,10 @@ static void pictures_are_cut_at_their_own_end(void **state)
 }
 
 /* Every way to split the bytes in two, and one at a time: the same pictures. */
-static void pieces_do_not_matter(void **state)
+TEST(pieces_do_not_matter)
 {
     struct feed f;
 
-    (void)state;
     for (size_t cut = 1; cut < sizeof picture; cut++) {
         open_feed(&f, 1000);
         put(&f, picture, cut);
@@ -115,14 +107,13 @@ static void pieces_do_not_matter(void **state)
     close_feed(&f);
 }
 
-static void damage_costs_one_picture(void **state)
+TEST(damage_costs_one_picture)
 {
     static const uint8_t no_marker[] = {0xff, 0xd8, 0xff, 0xdb, 0x00, 0x03, 0x01, 0x42, 0x43};
     static const uint8_t bad_length[] = {0xff, 0xd8, 0xff, 0xdb, 0x00, 0x01, 0x01};
     static const uint8_t again[] = {0xff, 0xd8, 0xff, 0xda, 0x00, 0x02, 0x01, 0x02};
     struct feed f;
 
-    (void)state;
     open_feed(&f, 1000);
     put(&f, no_marker, sizeof no_marker);
     put(&f, small, sizeof small);
@@ -139,12 +130,11 @@ static void damage_costs_one_picture(void **state)
     close_feed(&f);
 }
 
-static void a_picture_has_a_bound(void **state)
+TEST(a_picture_has_a_bound)
 {
     uint8_t *big = calloc(1, 50000);
     struct feed f;
 
-    (void)state;
     assert_non_null(big);
     memset(big, 0x11, 50000);
     memcpy(big, small, 7);
@@ -162,7 +152,7 @@ static void a_picture_has_a_bound(void **state)
     free(big);
 }
 
-static void noise_ends(void **state)
+TEST(noise_ends)
 {
     uint8_t noise[60000];
     uint32_t seed = 1;
@@ -171,7 +161,6 @@ static void noise_ends(void **state)
     struct feed f;
     int rc;
 
-    (void)state;
     for (size_t i = 0; i < sizeof noise; i++) {
         seed = seed * 1664525u + 1013904223u;
         noise[i] = seed & 0x300000 ? (uint8_t)(seed >> 24) : 0xff;
@@ -191,17 +180,4 @@ static void noise_ends(void **state)
     } while (rc == 0);
     assert_int_equal(rc, ERR_END);
     close_feed(&f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pictures_are_cut_at_their_own_end),
-        cmocka_unit_test(pieces_do_not_matter),
-        cmocka_unit_test(damage_costs_one_picture),
-        cmocka_unit_test(a_picture_has_a_bound),
-        cmocka_unit_test(noise_ends),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,5 @@
 /* REST calls of the client against answers given word for word: what becomes of statuses, problem
  * documents, downloads, tokens, and of a server that lies. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <arpa/inet.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -16,6 +10,7 @@
 #include <unistd.h>
 
 #include "api/client/client.h"
+#include "tests/support/unit.h"
 
 #define PROBLEM                                                                           \
     "{\"type\":\"urn:recond:problem:invalid-fields\",\"title\":\"Wrong\",\"status\":422," \
@@ -82,12 +77,11 @@ static void *serve(void *argument)
     return argument;
 }
 
-static int start(void **state)
+FIXTURE(start)
 {
     struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
     socklen_t len = sizeof a;
 
-    (void)state;
     server.listener = socket(AF_INET, SOCK_STREAM, 0);
     if (bind(server.listener, (struct sockaddr *)&a, sizeof a) || listen(server.listener, 8) ||
         getsockname(server.listener, (struct sockaddr *)&a, &len))
@@ -96,9 +90,8 @@ static int start(void **state)
     return pthread_create(&server.thread, NULL, serve, NULL);
 }
 
-static int stop(void **state)
+FIXTURE(stop)
 {
-    (void)state;
     shutdown(server.listener, SHUT_RDWR);
     pthread_join(server.thread, NULL);
     return close(server.listener);
@@ -128,7 +121,7 @@ static struct client *open_client(const char *token)
 }
 
 /* Six numbers of 3 x 2, and every way in which headers and bytes do not fit each other. */
-static void a_depth_map_is_numbers(void **state)
+TEST_WITH(a_depth_map_is_numbers, start, stop)
 {
     static const char bytes[] = "\0\0\x80\x3f\0\0\0\x40\0\0\0\0\0\0\0\x3f\0\0\x80\x41\0\0\xc0\x3f";
     static const char *const bad[] = {
@@ -147,7 +140,6 @@ static void a_depth_map_is_numbers(void **state)
     uint64_t seq;
     int w, h;
 
-    (void)state;
     answer(200, bytes);
     server.body_len = 24;
     server.headers = "Recond-Width: 3\r\nRecond-Height: 2\r\nRecond-Seq: 77\r\n";
@@ -166,14 +158,13 @@ static void a_depth_map_is_numbers(void **state)
     client_close(&c);
 }
 
-static void a_call_carries_what_it_should(void **state)
+TEST_WITH(a_call_carries_what_it_should, start, stop)
 {
     struct client *c = open_client("top-secret");
     char *body;
     size_t len;
     int status;
 
-    (void)state;
     answer(200, "{\"a\":1}");
     assert_int_equal(client_request(c, "POST", "/v1/x", "{\"b\":2}", &body, &len, &status, NULL),
                      0);
@@ -195,7 +186,7 @@ static void a_call_carries_what_it_should(void **state)
     assert_null(c);
 }
 
-static void statuses_become_codes(void **state)
+TEST_WITH(statuses_become_codes, start, stop)
 {
     static const int cases[][2] = {{400, ERR_INPUT},     {401, ERR_DENIED}, {403, ERR_DENIED},
                                    {404, ERR_NOT_FOUND}, {409, ERR_STATE},  {413, ERR_LIMIT},
@@ -206,7 +197,6 @@ static void statuses_become_codes(void **state)
     struct err err = {0};
     int status;
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         answer(cases[i][0], "<html>not JSON</html>");
         assert_int_equal(client_request(c, "GET", "/", NULL, NULL, NULL, &status, &err),
@@ -226,13 +216,12 @@ static void statuses_become_codes(void **state)
     client_close(&c);
 }
 
-static void a_session_is_read(void **state)
+TEST_WITH(a_session_is_read, start, stop)
 {
     struct client *c = open_client(NULL);
     struct client_session s;
     struct err err = {0};
 
-    (void)state;
     answer(201, SESSION);
     assert_int_equal(client_session_create(c, "{}", &s, &err), 0);
     assert_string_equal(s.id, "abcdefgh");
@@ -249,14 +238,13 @@ static void a_session_is_read(void **state)
     client_close(&c);
 }
 
-static void downloads_are_whole_or_not_there(void **state)
+TEST_WITH(downloads_are_whole_or_not_there, start, stop)
 {
     char folder[] = "/tmp/recond-client-XXXXXX", file[64], part[80], text[16] = "";
     struct client *c = open_client(NULL);
     struct err err = {0};
     FILE *in;
 
-    (void)state;
     assert_non_null(mkdtemp(folder));
     snprintf(file, sizeof file, "%s/a", folder);
     snprintf(part, sizeof part, "%s.part", file);
@@ -283,13 +271,12 @@ static void downloads_are_whole_or_not_there(void **state)
     client_close(&c);
 }
 
-static void a_look_takes_only_the_beginning(void **state)
+TEST_WITH(a_look_takes_only_the_beginning, start, stop)
 {
     char *big = malloc(300001), buf[11];
     struct client *c = open_client(NULL);
     size_t len;
 
-    (void)state;
     assert_non_null(big);
     memset(big, 'x', 300000);
     big[300000] = '\0';
@@ -305,14 +292,13 @@ static void a_look_takes_only_the_beginning(void **state)
     free(big);
 }
 
-static void an_answer_has_a_bound(void **state)
+TEST_WITH(an_answer_has_a_bound, start, stop)
 {
     size_t n = (16u << 20) + 1;
     char *big = malloc(n + 1);
     struct client *c = open_client(NULL);
     struct err err = {0};
 
-    (void)state;
     assert_non_null(big);
     memset(big, 'x', n);
     big[n] = '\0';
@@ -352,13 +338,12 @@ static struct client *open_patient(double retry_s, bool stopping)
     return c;
 }
 
-static void what_does_no_harm_is_asked_again(void **state)
+TEST_WITH(what_does_no_harm_is_asked_again, start, stop)
 {
     struct client *c = open_patient(20, false);
     struct err err = {0};
     char *body;
 
-    (void)state;
     answer(200, "whole");
     server.mute = 3;
     assert_int_equal(client_request(c, "GET", "/", NULL, &body, NULL, NULL, &err), 0);
@@ -377,13 +362,12 @@ static void what_does_no_harm_is_asked_again(void **state)
     client_close(&c);
 }
 
-static void a_session_is_not_made_twice(void **state)
+TEST_WITH(a_session_is_not_made_twice, start, stop)
 {
     struct client *c = open_patient(20, false);
     struct client_session s;
     struct err err = {0};
 
-    (void)state;
     answer(201, SESSION);
     server.mute = 1;
     assert_int_equal(client_session_create(c, "{}", &s, &err), ERR_IO);
@@ -399,12 +383,11 @@ static void a_session_is_not_made_twice(void **state)
     client_close(&c);
 }
 
-static void patience_has_an_end(void **state)
+TEST_WITH(patience_has_an_end, start, stop)
 {
     struct client *c = open_patient(1, false);
     struct err err = {0};
 
-    (void)state;
     answer(200, "");
     server.mute = 1000;
     assert_int_equal(client_request(c, "GET", "/", NULL, NULL, NULL, NULL, &err), ERR_IO);
@@ -427,7 +410,7 @@ static void *serve_late(void *argument)
     return listen(server.listener, 8) ? NULL : serve(argument);
 }
 
-static void a_server_that_starts_late_is_found(void **state)
+TEST(a_server_that_starts_late_is_found)
 {
     struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
     socklen_t len = sizeof a;
@@ -449,13 +432,12 @@ static void a_server_that_starts_late_is_found(void **state)
     stop(state);
 }
 
-static void what_makes_no_sense_is_refused(void **state)
+TEST(what_makes_no_sense_is_refused)
 {
     struct client_config config = {.url = "ftp://127.0.0.1/"};
     struct client *c;
     struct err err = {0};
 
-    (void)state;
     assert_int_equal(client_open(&c, &config, &err), ERR_INPUT);
     assert_null(c);
     config.url = "http://127.0.0.1:1";
@@ -465,24 +447,4 @@ static void what_makes_no_sense_is_refused(void **state)
     assert_int_equal(client_open(&c, &config, &err), 0);
     assert_int_equal(client_request(c, "GET", "/", NULL, NULL, NULL, NULL, &err), ERR_IO);
     client_close(&c);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_call_carries_what_it_should, start, stop),
-        cmocka_unit_test_setup_teardown(statuses_become_codes, start, stop),
-        cmocka_unit_test_setup_teardown(a_session_is_read, start, stop),
-        cmocka_unit_test_setup_teardown(downloads_are_whole_or_not_there, start, stop),
-        cmocka_unit_test_setup_teardown(a_look_takes_only_the_beginning, start, stop),
-        cmocka_unit_test_setup_teardown(an_answer_has_a_bound, start, stop),
-        cmocka_unit_test_setup_teardown(what_does_no_harm_is_asked_again, start, stop),
-        cmocka_unit_test_setup_teardown(a_depth_map_is_numbers, start, stop),
-        cmocka_unit_test_setup_teardown(a_session_is_not_made_twice, start, stop),
-        cmocka_unit_test_setup_teardown(patience_has_an_end, start, stop),
-        cmocka_unit_test(a_server_that_starts_late_is_found),
-        cmocka_unit_test(what_makes_no_sense_is_refused),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* A client's stream that loses its connection: what it asks for on the next one, what it sends
  * again, when it comes back by itself and when it does not. Takes 9 s: pauses. */
 #include "tests/support/stream_play.h"
+#include "tests/support/unit.h"
 
 #include <time.h>
 
@@ -33,36 +34,20 @@ static void play_break(struct ws_fake *s)
     ws_fake_receive(s);
 }
 
-static void a_broken_line_is_resumed(void **state)
+STREAM_TEST(a_broken_line_is_resumed)
 {
-    struct block_case b;
-    struct ws_fake *server = malloc(sizeof *server);
-    struct client_stream *s;
-    struct seen seen;
-    struct frame f;
-    struct err err = {0};
-
-    (void)state;
-    assert_non_null(server);
-    block_case_open(&b);
-    ws_fake_start(server, play_break, &b);
-    s = open_stream(server, &seen);
-    assert_int_equal(run_until(s, &seen.syncs, 1, &err), 0);
-    for (uint64_t i = 0; i < 2; i++) {
-        f = frame(i);
-        assert_int_equal(client_stream_send(s, &f, &err), 0);
-    }
-    assert_int_equal(run_until(s, NULL, 0, &err), ERR_IO);
+    stream_open(play_break);
+    assert_int_equal(run_until(&seen.syncs, 1), 0);
+    for (uint64_t i = 0; i < 2; i++)
+        stream_send(i);
+    assert_int_equal(run_until(NULL, 0), ERR_IO);
     assert_int_equal(seen.acks, 1);
-    assert_int_equal(client_stream_reopen(s, server->url, "secret", &err), 0);
-    assert_int_equal(run_until(s, &seen.syncs, 2, &err), 0);
+    assert_int_equal(client_stream_reopen(stream, server.url, "secret", &err), 0);
+    assert_int_equal(run_until(&seen.syncs, 2), 0);
     assert_int_equal(seen.acks, 2);
     assert_true(seen.equal);
     assert_int_equal(seen.points, 3);
-    client_stream_close(&s);
-    stop(server);
-    delta_scratch_free(&b.scratch);
-    free(server);
+    stream_close();
 }
 
 /* A server whose blocks come in order, as it says from its second connection on: the line breaks
@@ -73,7 +58,7 @@ static void play_break_on_the_way(struct ws_fake *s)
         "{\"op\":\"ready\",\"session\":\"a\",\"epoch\":7,\"revision\":4,\"codec\":\"raw\","
         "\"step_m\":0.001,\"limits\":{\"window\":3,\"max_frame_bytes\":5000},\"net\":[64,64],"
         "\"features\":[\"%s\"]}";
-    const struct cloud_name name = ((struct block_case *)s->ctx)->name;
+    const struct cloud_name name = block.name;
     char resume[160], text[256];
 
     WS_FAKE_EXPECT(s, ws_fake_receive(s) == 1);
@@ -96,39 +81,25 @@ static void play_break_on_the_way(struct ws_fake *s)
     ws_fake_receive(s);
 }
 
-static void a_line_that_breaks_on_the_way_is_resumed_there(void **state)
+STREAM_TEST(a_line_that_breaks_on_the_way_is_resumed_there)
 {
-    struct block_case b;
-    struct ws_fake *server = malloc(sizeof *server);
-    struct client_stream *s;
-    struct seen seen;
-    struct err err = {0};
-
-    (void)state;
-    assert_non_null(server);
-    block_case_open(&b);
-    ws_fake_start(server, play_break_on_the_way, &b);
-    s = open_stream(server, &seen);
+    stream_open(play_break_on_the_way);
     for (int i = 0; i < 3; i++) {
-        assert_int_equal(run_until(s, NULL, 0, &err), ERR_IO);
-        assert_int_equal(client_stream_reopen(s, server->url, "secret", &err), 0);
+        assert_int_equal(run_until(NULL, 0), ERR_IO);
+        assert_int_equal(client_stream_reopen(stream, server.url, "secret", &err), 0);
     }
-    assert_int_equal(run_until(s, &seen.syncs, 1, &err), 0);
+    assert_int_equal(run_until(&seen.syncs, 1), 0);
     assert_true(seen.equal);
-    client_stream_close(&s);
-    stop(server);
-    delta_scratch_free(&b.scratch);
-    free(server);
+    stream_close();
 }
 
 /* ------------------------------------------------------------------------- by itself */
 
-struct script {
-    struct block_case b; /* first: send_block() and send_sync() take the context for it */
-    int connections;     /* that are cut before the last one */
-    const char *bye;     /* said before each cut, or NULL */
+static struct script {
+    int connections;                    /* that are cut before the last one */
+    const char *bye;                    /* said before each cut, or NULL */
     uint64_t first_seq[16], starts[16]; /* of each connection; 1 = resume, 2 = as a viewer */
-};
+} script;
 
 /* READY with another window and epoch. */
 static const char *ready_text(int window, int epoch)
@@ -145,12 +116,11 @@ static const char *ready_text(int window, int epoch)
 
 static void note_start(struct ws_fake *s)
 {
-    struct script *p = s->ctx;
     int n = s->connections - 1;
 
     WS_FAKE_EXPECT(s, ws_fake_receive(s) == 1);
-    p->starts[n] = (strstr((char *)s->message, "\"resume\"") ? 1u : 0u) |
-                   (strstr((char *)s->message, "\"role\":\"view\"") ? 2u : 0u);
+    script.starts[n] = (strstr((char *)s->message, "\"resume\"") ? 1u : 0u) |
+                       (strstr((char *)s->message, "\"role\":\"view\"") ? 2u : 0u);
 }
 
 static uint64_t next_seq(struct ws_fake *s)
@@ -174,19 +144,18 @@ static void say_ack(struct ws_fake *s, uint64_t seq, const char *status)
  * more in the kernel; the last one has had all of them already but the newest. */
 static void play_cuts(struct ws_fake *s)
 {
-    struct script *p = s->ctx;
     uint64_t seq;
 
     note_start(s);
     ws_fake_text(s, READY);
-    p->first_seq[s->connections - 1] = next_seq(s);
-    if (s->connections <= p->connections) {
+    script.first_seq[s->connections - 1] = next_seq(s);
+    if (s->connections <= script.connections) {
         if (s->connections == 1) {
             send_block(s, DELTA_PUT, 4, 0, 2, 0, 2, 0);
             send_sync(s, 4, 2, false);
         }
-        if (p->bye)
-            ws_fake_text(s, p->bye);
+        if (script.bye)
+            ws_fake_text(s, script.bye);
         return;
     }
     say_ack(s, 0, "dropped\",\"again\":true,\"reason\":\"overload");
@@ -205,57 +174,37 @@ static void play_cuts(struct ws_fake *s)
 
 static void run_cuts(const char *bye, int at_least_ms)
 {
-    struct script *p = calloc(1, sizeof *p);
-    struct ws_fake *server = malloc(sizeof *server);
     struct client_stream_stats stats;
-    struct client_stream *s;
-    struct seen seen;
-    struct frame f;
-    struct err err = {0};
 
-    assert_non_null(server);
-    assert_non_null(p);
-    block_case_open(&p->b);
-    p->connections = 3;
-    p->bye = bye;
-    ws_fake_start(server, play_cuts, p);
+    script = (struct script){.connections = 3, .bye = bye};
     how.reconnect_s = 20;
-    s = open_stream(server, &seen);
-    assert_int_equal(run_until(s, &seen.ready, 1, &err), 0);
-    for (uint64_t i = 0; i < 3; i++) {
-        f = frame(i);
-        assert_int_equal(client_stream_send(s, &f, &err), 0);
-    }
-    f = frame(2);
-    assert_int_equal(client_stream_unanswered(s), 3);
-    assert_int_equal(client_stream_end(s, &err), 0);
-    assert_int_equal(run_until(s, &seen.acks, 3, &err), 0);
+    stream_open(play_cuts);
+    assert_int_equal(run_until(&seen.ready, 1), 0);
+    for (uint64_t i = 0; i < 3; i++)
+        stream_send(i);
+    assert_int_equal(client_stream_unanswered(stream), 3);
+    assert_int_equal(client_stream_end(stream, &err), 0);
+    assert_int_equal(run_until(&seen.acks, 3), 0);
     assert_int_equal(seen.lost, 3);
     assert_true(seen.retry_ms >= at_least_ms);
-    assert_int_equal(run_until(s, &seen.ended, 1, &err), 0);
+    assert_int_equal(run_until(&seen.ended, 1), 0);
     assert_int_equal(seen.syncs, 3);
-    assert_true(seen.equal && client_stream_connected(s));
-    client_stream_get_stats(s, &stats);
+    assert_true(seen.equal && client_stream_connected(stream));
+    client_stream_get_stats(stream, &stats);
     assert_int_equal(stats.reconnects, 3);
     assert_int_equal(stats.duplicates, 2); /* frame 2 was used, whatever was sent again */
     assert_int_equal(stats.frames_sent, 3);
     assert_int_equal(stats.frames_answered, 3);
-    assert_int_equal(client_stream_unanswered(s), 0);
-    client_stream_close(&s);
-    how.reconnect_s = 0;
-    stop(server);
+    assert_int_equal(client_stream_unanswered(stream), 0);
+    stream_close();
     for (int i = 0; i < 4; i++) {
-        assert_int_equal(p->first_seq[i], 0);   /* unanswered frames begin every connection */
-        assert_int_equal(p->starts[i], i != 0); /* with the revision of the first one's sync */
+        assert_int_equal(script.first_seq[i], 0);   /* unanswered frames begin every connection */
+        assert_int_equal(script.starts[i], i != 0); /* with the revision of the first one's sync */
     }
-    delta_scratch_free(&p->b.scratch);
-    free(server);
-    free(p);
 }
 
-static void a_stream_comes_back_by_itself(void **state)
+STREAM_TEST(a_stream_comes_back_by_itself)
 {
-    (void)state;
     run_cuts(NULL, 50);
     run_cuts("{\"op\":\"bye\",\"action\":\"reconnect\",\"retry_ms\":300,\"reason\":\"draining\"}",
              300);
@@ -276,41 +225,24 @@ static void play_late(struct ws_fake *s)
     ws_fake_receive(s);
 }
 
-static void after_the_end_it_comes_back_as_a_viewer(void **state)
+STREAM_TEST(after_the_end_it_comes_back_as_a_viewer)
 {
-    struct script *p = calloc(1, sizeof *p);
-    struct ws_fake *server = malloc(sizeof *server);
-    struct client_stream *s;
-    struct seen seen;
-    struct frame f = frame(0);
-    struct err err = {0};
-
-    (void)state;
-    assert_non_null(server);
-    assert_non_null(p);
-    block_case_open(&p->b);
-    ws_fake_start(server, play_late, p);
+    script = (struct script){0};
     how.reconnect_s = 20;
-    s = open_stream(server, &seen);
-    assert_int_equal(run_until(s, &seen.ready, 1, &err), 0);
-    assert_int_equal(client_stream_send(s, &f, &err), 0);
-    assert_int_equal(client_stream_end(s, &err), 0);
-    assert_int_equal(run_until(s, &seen.syncs, 1, &err), 0);
+    stream_open(play_late);
+    assert_int_equal(run_until(&seen.ready, 1), 0);
+    stream_send(0);
+    assert_int_equal(client_stream_end(stream, &err), 0);
+    assert_int_equal(run_until(&seen.syncs, 1), 0);
     assert_true(seen.equal && seen.ended);
-    client_stream_close(&s);
-    how.reconnect_s = 0;
-    stop(server);
-    assert_int_equal(p->starts[0], 0);
-    assert_int_equal(p->starts[1], 2);
-    delta_scratch_free(&p->b.scratch);
-    free(server);
-    free(p);
+    stream_close();
+    assert_int_equal(script.starts[0], 0);
+    assert_int_equal(script.starts[1], 2);
 }
 
 /* A restart that lost the cloud: another epoch, a clear, other points. And a smaller window. */
 static void play_epoch(struct ws_fake *s)
 {
-    struct block_case *b = s->ctx;
     struct delta clear = {.op = DELTA_CLEAR, .codec = CODEC_RAW, .epoch = 8, .revision = 0};
     struct delta put = {.op = DELTA_PUT, .codec = CODEC_RAW, .epoch = 8, .revision = 1};
     const uint8_t *msg;
@@ -326,13 +258,13 @@ static void play_epoch(struct ws_fake *s)
         return;
     }
     ws_fake_text(s, ready_text(1, 8));
-    if (delta_encode(b->scratch, &clear, &msg, &len, NULL))
+    if (delta_encode(block.scratch, &clear, &msg, &len, NULL))
         abort();
     ws_fake_send(s, 2, msg, len, 0);
-    put.name = b->name;
+    put.name = block.name;
     put.n_points = put.n_added = 2;
-    put.added = b->keys;
-    if (delta_encode(b->scratch, &put, &msg, &len, NULL))
+    put.added = block.keys;
+    if (delta_encode(block.scratch, &put, &msg, &len, NULL))
         abort();
     ws_fake_send(s, 2, msg, len, 0);
     send_sync(s, 1, 2, false);
@@ -349,58 +281,39 @@ static void play_epoch(struct ws_fake *s)
     ws_fake_receive(s);
 }
 
-static void another_epoch_starts_the_mirror_anew(void **state)
+STREAM_TEST(another_epoch_starts_the_mirror_anew)
 {
-    struct script *p = calloc(1, sizeof *p);
-    struct ws_fake *server = malloc(sizeof *server);
-    struct client_stream *s;
-    struct seen seen;
     struct frame f;
-    struct err err = {0};
 
-    (void)state;
-    assert_non_null(server);
-    assert_non_null(p);
-    block_case_open(&p->b);
-    ws_fake_start(server, play_epoch, p);
+    script = (struct script){0};
     how.reconnect_s = 20;
-    s = open_stream(server, &seen);
-    assert_int_equal(run_until(s, &seen.syncs, 1, &err), 0);
+    stream_open(play_epoch);
+    assert_int_equal(run_until(&seen.syncs, 1), 0);
     assert_true(seen.equal && seen.points == 3);
-    for (uint64_t i = 0; i < 3; i++) {
-        f = frame(i);
-        assert_int_equal(client_stream_send(s, &f, &err), 0);
-    }
-    f = frame(3);
-    assert_int_equal(run_until(s, &seen.syncs, 2, &err), 0);
+    for (uint64_t i = 0; i < 3; i++)
+        stream_send(i);
+    assert_int_equal(run_until(&seen.syncs, 2), 0);
     assert_true(seen.equal && seen.points == 2);
-    assert_int_equal(cloud_epoch(client_stream_cloud(s)), 8);
-    assert_int_equal(run_until(s, &seen.acks, 3, &err), 0);
-    assert_int_equal(client_stream_window(s), 1);
+    assert_int_equal(cloud_epoch(client_stream_cloud(stream)), 8);
+    assert_int_equal(run_until(&seen.acks, 3), 0);
+    assert_int_equal(client_stream_window(stream), 1);
     f = frame(2);
-    assert_int_equal(client_stream_send(s, &f, &err), ERR_INPUT); /* numbers only rise */
-    client_stream_close(&s);
-    how.reconnect_s = 0;
-    stop(server);
-    delta_scratch_free(&p->b.scratch);
-    free(server);
-    free(p);
+    assert_int_equal(client_stream_send(stream, &f, &err), ERR_INPUT); /* numbers only rise */
+    stream_close();
 }
 
 /* Another client took the session over, or it is over, or this one may not. */
 static void play_last_word(struct ws_fake *s)
 {
-    struct script *p = s->ctx;
-
     note_start(s);
-    if (strstr(p->bye, "\"bye\""))
+    if (strstr(script.bye, "\"bye\""))
         ws_fake_text(s, READY);
-    ws_fake_text(s, p->bye);
-    ws_fake_close(s, strstr(p->bye, "\"bye\"") ? 1000 : 1008, "");
+    ws_fake_text(s, script.bye);
+    ws_fake_close(s, strstr(script.bye, "\"bye\"") ? 1000 : 1008, "");
     ws_fake_receive(s);
 }
 
-static void who_was_sent_away_stays_away(void **state)
+STREAM_TEST(who_was_sent_away_stays_away)
 {
     static const struct {
         const char *text;
@@ -415,33 +328,19 @@ static void who_was_sent_away_stays_away(void **state)
          "\"no\"}",
          ERR_DENIED},
     };
-    struct ws_fake *server = malloc(sizeof *server);
-    struct script *p = calloc(1, sizeof *p);
-    struct client_stream *s;
-    struct seen seen;
-    struct err err = {0};
 
-    (void)state;
-    assert_non_null(server);
-    assert_non_null(p);
-    block_case_open(&p->b);
+    script = (struct script){0};
     how.reconnect_s = 20;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        p->bye = cases[i].text;
-        ws_fake_start(server, play_last_word, p);
-        s = open_stream(server, &seen);
-        assert_int_equal(run_until(s, NULL, 0, &err), cases[i].code);
+        script.bye = cases[i].text;
+        stream_open(play_last_word);
+        assert_int_equal(run_until(NULL, 0), cases[i].code);
         for (int k = 0; k < 4; k++)
-            assert_int_equal(client_stream_run(s, 50, &err), cases[i].code);
+            assert_int_equal(client_stream_run(stream, 50, &err), cases[i].code);
         assert_int_equal(seen.lost, 0);
-        assert_int_equal(server->connections, 1);
-        client_stream_close(&s);
-        stop(server);
+        assert_int_equal(server.connections, 1);
+        stream_close();
     }
-    how.reconnect_s = 0;
-    delta_scratch_free(&p->b.scratch);
-    free(server);
-    free(p);
 }
 
 static double seconds(void)
@@ -458,48 +357,37 @@ static void play_never(struct ws_fake *s)
 }
 
 /* A busy server is asked again when it said, others as often as was allowed. */
-static void giving_up_has_its_time(void **state)
+STREAM_TEST(giving_up_has_its_time)
 {
-    struct ws_fake *server = malloc(sizeof *server);
-    struct client_stream *s;
-    struct seen seen;
-    struct err err = {0};
     double begin;
 
-    (void)state;
-    assert_non_null(server);
-    ws_fake_start(server, play_never, NULL);
-    server->refuse = 503;
-    server->refuse_header = "Retry-After: 1\r\n";
+    ws_fake_start(&server, play_never, NULL);
+    server.refuse = 503;
+    server.refuse_header = "Retry-After: 1\r\n";
     how.reconnect_s = 2.5;
-    s = open_stream(server, &seen);
+    stream_connect();
     begin = seconds();
-    assert_int_equal(run_until(s, NULL, 0, &err), ERR_BUSY);
+    assert_int_equal(run_until(NULL, 0), ERR_BUSY);
     assert_true(seen.retry_ms >= 1000);
     assert_true(seconds() - begin >= 1.0);
-    assert_in_range(server->connections, 1, 3); /* at 0, 1.1 and 2.2 s, on a calm machine */
-    client_stream_close(&s);
-    stop(server);
+    assert_in_range(server.connections, 1, 3); /* at 0, 1.1 and 2.2 s, on a calm machine */
+    stream_close();
 
-    ws_fake_start(server, play_never, NULL);
-    server->refuse = 503;
+    ws_fake_start(&server, play_never, NULL);
+    server.refuse = 503;
     how.reconnect_s = 60;
     how.reconnect_attempts = 2;
-    s = open_stream(server, &seen);
-    assert_int_equal(run_until(s, NULL, 0, &err), ERR_BUSY);
-    assert_int_equal(server->connections, 3);
-    client_stream_close(&s);
-    stop(server);
+    stream_connect();
+    assert_int_equal(run_until(NULL, 0), ERR_BUSY);
+    assert_int_equal(server.connections, 3);
+    stream_close();
 
-    ws_fake_start(server, play_never, NULL);
-    server->refuse = 404;
-    s = open_stream(server, &seen);
-    assert_int_equal(run_until(s, NULL, 0, &err), ERR_NOT_FOUND);
-    assert_int_equal(server->connections, 1);
-    client_stream_close(&s);
-    stop(server);
-    how.reconnect_s = how.reconnect_attempts = 0;
-    free(server);
+    ws_fake_start(&server, play_never, NULL);
+    server.refuse = 404;
+    stream_connect();
+    assert_int_equal(run_until(NULL, 0), ERR_NOT_FOUND);
+    assert_int_equal(server.connections, 1);
+    stream_close();
 }
 
 /* The first connection is open and dead: pings are read and not answered. */
@@ -520,50 +408,24 @@ static void play_dead(struct ws_fake *s)
         ws_fake_send(s, 10, "", 0, 0);
 }
 
-static void a_half_open_connection_is_noticed(void **state)
+STREAM_TEST(a_half_open_connection_is_noticed)
 {
-    struct ws_fake *server = malloc(sizeof *server);
-    struct client_stream *s;
-    struct seen seen;
-    struct err err = {0};
     double begin;
 
-    (void)state;
-    assert_non_null(server);
-    ws_fake_start(server, play_dead, NULL);
-    server->pings = true;
+    ws_fake_start(&server, play_dead, NULL);
+    server.pings = true;
     how.reconnect_s = 60;
     how.ping_ms = 100;
     how.hangup_ms = 200; /* 200 ms * 10: the kernel of the dead one still acknowledges */
-    s = open_stream(server, &seen);
+    stream_connect();
     begin = seconds();
-    assert_int_equal(run_until(s, &seen.syncs, 1, &err), 0);
+    assert_int_equal(run_until(&seen.syncs, 1), 0);
     assert_true(seconds() - begin >= 2);
     assert_int_equal(seen.lost, 1);
     begin = seconds();
     while (seconds() - begin < 4) /* silent but for its pongs, and kept */
-        assert_int_equal(client_stream_run(s, 50, &err), 0);
+        assert_int_equal(client_stream_run(stream, 50, &err), 0);
     assert_int_equal(seen.lost, 1);
-    assert_true(client_stream_connected(s));
-    client_stream_close(&s);
-    stop(server);
-    how.reconnect_s = 0;
-    how.ping_ms = how.hangup_ms = 0;
-    free(server);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_broken_line_is_resumed),
-        cmocka_unit_test(a_line_that_breaks_on_the_way_is_resumed_there),
-        cmocka_unit_test(a_stream_comes_back_by_itself),
-        cmocka_unit_test(after_the_end_it_comes_back_as_a_viewer),
-        cmocka_unit_test(another_epoch_starts_the_mirror_anew),
-        cmocka_unit_test(who_was_sent_away_stays_away),
-        cmocka_unit_test(giving_up_has_its_time),
-        cmocka_unit_test(a_half_open_connection_is_noticed),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    assert_true(client_stream_connected(stream));
+    stream_close();
 }

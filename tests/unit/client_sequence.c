@@ -1,20 +1,14 @@
 /* Folders of pictures: what is read, and the place of what is wrong. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "api/client/client_sequence.h"
 #include "proto/image/jpeg.h"
 #include "proto/image/png.h"
+#include "tests/support/unit.h"
 
 static char folder[64];
 
@@ -30,11 +24,10 @@ static void put(const char *rest, const char *text)
     assert_int_equal(fclose(f), 0);
 }
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
     char path[96];
 
-    (void)state;
     strcpy(folder, "/tmp/recond-sequence-XXXXXX");
     if (!mkdtemp(folder))
         return -1;
@@ -54,23 +47,21 @@ static int set_up(void **state)
     return 0;
 }
 
-static int tear_down(void **state)
+FIXTURE(tear_down)
 {
     char command[128];
 
-    (void)state;
     snprintf(command, sizeof command, "rm -rf '%s'", folder);
     return system(command);
 }
 
-static void a_folder_is_read(void **state)
+TEST_WITH(a_folder_is_read, set_up, tear_down)
 {
     struct client_sequence *s;
     struct client_sequence_info info;
     struct frame f = {.T_wc = rigid_identity()};
     struct err err = {0};
 
-    (void)state;
     assert_int_equal(client_sequence_open(&s, folder, NULL, &err), 0);
     client_sequence_get_info(s, &info);
     assert_int_equal(info.n_frames, 3);
@@ -107,7 +98,7 @@ static void a_folder_is_read(void **state)
 }
 
 /* Up is the axis nearest to the cameras' up, if one is near. */
-static void poses_say_what_is_up(void **state)
+TEST_WITH(poses_say_what_is_up, set_up, tear_down)
 {
     static const struct {
         const char *poses, *up;
@@ -122,7 +113,6 @@ static void poses_say_what_is_up(void **state)
     };
     struct client_sequence *s;
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         put("poses.txt", cases[i].poses);
         assert_int_equal(client_sequence_open(&s, folder, NULL, NULL), 0);
@@ -148,11 +138,10 @@ static void refuse(const char *poses, int code, const char *where)
     assert_true(err.text[0] != '\0');
 }
 
-static void what_is_wrong_is_named(void **state)
+TEST_WITH(what_is_wrong_is_named, set_up, tear_down)
 {
     char path[96];
 
-    (void)state;
     put("poses.txt", "000000 0 0 0 0 0 0 1\n000001 0 0 zero 0 0 0 1\n");
     refuse(NULL, ERR_INPUT, "poses.txt:2");
     put("poses.txt", "000000 0 0 0 0 0 0 1 9\n");
@@ -176,13 +165,12 @@ static void what_is_wrong_is_named(void **state)
     refuse("none", ERR_NOT_FOUND, folder);
 }
 
-static void an_empty_picture_is_an_error(void **state)
+TEST_WITH(an_empty_picture_is_an_error, set_up, tear_down)
 {
     struct client_sequence *s;
     struct frame f = {0};
     struct err err = {0};
 
-    (void)state;
     put("frames/000000.jpg", "");
     assert_int_equal(client_sequence_open(&s, folder, NULL, &err), 0);
     assert_int_equal(client_sequence_read(s, 0, &f, &err), ERR_INPUT);
@@ -192,7 +180,7 @@ static void an_empty_picture_is_an_error(void **state)
 }
 
 /* Names of all kinds, in the order that people give them; a number in them is a pose's. */
-static void other_names_and_places(void **state)
+TEST_WITH(other_names_and_places, set_up, tear_down)
 {
     static const char *const names[] = {"IMG_9.jpg", "IMG_10.JPEG", "IMG_100.jpg"};
     struct client_sequence *s;
@@ -200,7 +188,6 @@ static void other_names_and_places(void **state)
     struct frame f = {0};
     char path[192], name[81];
 
-    (void)state;
     snprintf(path, sizeof path, "rm -r %s/frames; mkdir %s/images", folder, folder);
     assert_int_equal(system(path), 0);
     put("poses.txt", "10 1 2 3 0 0 0 1\n");
@@ -247,7 +234,7 @@ static int red_of(const struct frame *f, int *w, int *h)
     return red;
 }
 
-static void pictures_become_what_servers_take(void **state)
+TEST_WITH(pictures_become_what_servers_take, set_up, tear_down)
 {
     uint8_t *rgb = malloc(2600 * 2000 * 3), *data;
     struct client_sequence *s;
@@ -258,7 +245,6 @@ static void pictures_become_what_servers_take(void **state)
     FILE *out;
     int w, h;
 
-    (void)state;
     snprintf(path, sizeof path, "rm %s/frames/*", folder);
     assert_int_equal(system(path), 0);
     memset(rgb, 200, 64 * 48 * 3);
@@ -294,7 +280,7 @@ static void pictures_become_what_servers_take(void **state)
 }
 
 /* A PNG of 2 x 1 with 1000 and 65535 in it; the unit is that of sequence.json. */
-static void true_depth_is_metres(void **state)
+TEST_WITH(true_depth_is_metres, set_up, tear_down)
 {
     static const uint16_t gray[2] = {1000, 65535};
     struct client_sequence *s;
@@ -306,7 +292,6 @@ static void true_depth_is_metres(void **state)
     FILE *f;
     int w, h;
 
-    (void)state;
     snprintf(path, sizeof path, "%s/depth", folder);
     assert_int_equal(mkdir(path, 0700), 0);
     snprintf(path, sizeof path, "%s/depth/000002.png", folder);
@@ -352,12 +337,11 @@ static int describe(struct client_sequence_info *info, const char *text, struct 
 #define SIZE "{\"width\":640,\"height\":480,"
 #define CAMERA "\"fx\":500,\"fy\":501,\"cx\":320,\"cy\":240,"
 
-static void models_of_cameras_are_read(void **state)
+TEST_WITH(models_of_cameras_are_read, set_up, tear_down)
 {
     struct client_sequence_info info;
     struct err err;
 
-    (void)state;
     assert_int_equal(describe(&info,
                               SIZE CAMERA "\"model\":\"radial-tangential\","
                                           "\"distortion\":[-0.25,0.0625,0.001,0,0]}",
@@ -391,20 +375,4 @@ static void models_of_cameras_are_read(void **state)
                               &err),
                      ERR_INPUT);
     assert_non_null(strstr(err.text, "folds"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_folder_is_read, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_is_wrong_is_named, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(poses_say_what_is_up, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(an_empty_picture_is_an_error, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(other_names_and_places, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(pictures_become_what_servers_take, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(true_depth_is_metres, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(models_of_cameras_are_read, set_up, tear_down),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,11 @@
 /* Pictures of clouds: what is nearer hides, discs have the size that they should, cameras look
  * where they are told to. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/client/client_splat.h"
+#include "tests/support/unit.h"
 
 #define W 64
 #define H 48
@@ -47,14 +42,13 @@ static int is_blue(const uint8_t *p)
 }
 
 /* A disc of 0.4 m at 2 m is 10 px wide at f = 50, centred on the axis: radius 5. */
-static void a_disc_has_its_size(void **state)
+TEST(a_disc_has_its_size)
 {
     const float xyz[] = {0, 0, 2};
     const uint8_t red[] = {250, 0, 0};
     uint8_t picture[3 * W * H];
     int n = 0;
 
-    (void)state;
     assert_int_equal(draw(picture, &front, xyz, red, 1), 0);
     for (int i = 0; i < W * H; i++)
         n += is_red(picture + 3 * i);
@@ -65,7 +59,7 @@ static void a_disc_has_its_size(void **state)
 }
 
 /* A view is told how far off what it shows is. */
-static void depth_is_told(void **state)
+TEST(depth_is_told)
 {
     const float xyz[] = {0, 0, 4, 0, 0, 2};
     const uint8_t grey[] = {9, 9, 9, 9, 9, 9};
@@ -73,7 +67,6 @@ static void depth_is_told(void **state)
     uint8_t picture[3 * W * H];
     float depth[W * H];
 
-    (void)state;
     view.depth = depth;
     assert_int_equal(draw(picture, &view, xyz, grey, 2), 0);
     assert_true(depth[23 * W + 31] == 2 && depth[23 * W + 28] == 2);
@@ -81,7 +74,7 @@ static void depth_is_told(void **state)
 }
 
 /* The nearer one wins in any order, and what is behind the camera is not drawn. */
-static void the_nearer_hides(void **state)
+TEST(the_nearer_hides)
 {
     const float near_last[] = {0, 0, 4, 0, 0, 2, 0, 0, -1};
     const float near_first[] = {0, 0, 2, 0, 0, 4, 0, 0, -1};
@@ -89,7 +82,6 @@ static void the_nearer_hides(void **state)
     const uint8_t red_blue[] = {250, 0, 0, 0, 0, 250, 0, 250, 0};
     uint8_t a[3 * W * H], b[3 * W * H];
 
-    (void)state;
     assert_int_equal(draw(a, &front, near_last, blue_red, 3), 0);
     assert_int_equal(draw(b, &front, near_first, red_blue, 3), 0);
     assert_memory_equal(a, b, sizeof a);
@@ -98,20 +90,19 @@ static void the_nearer_hides(void **state)
         assert_true(a[3 * i + 1] < 60);
 }
 
-static void x_is_right_and_y_is_down(void **state)
+TEST(x_is_right_and_y_is_down)
 {
     const float xyz[] = {0.5f, 0, 2, 0, 0.5f, 2};
     const uint8_t rgb[] = {250, 0, 0, 0, 0, 250};
     uint8_t picture[3 * W * H];
 
-    (void)state;
     assert_int_equal(draw(picture, &front, xyz, rgb, 2), 0);
     assert_true(is_red(pixel(picture, 44, 23)));  /* 31.5 + 50 * 0.5 / 2 */
     assert_true(is_blue(pixel(picture, 31, 36))); /* 23.5 + 12.5 */
 }
 
 /* A pixel behind its neighbours is darker than one on a flat wall. */
-static void steps_are_shaded(void **state)
+TEST(steps_are_shaded)
 {
     enum { N = 128 };
     static float xyz[3 * N * N];
@@ -119,7 +110,6 @@ static void steps_are_shaded(void **state)
     uint8_t picture[3 * W * H];
     struct client_splat_view view = front;
 
-    (void)state;
     view.disc_m = 0.08f;
     memset(rgb, 200, sizeof rgb);
     for (int i = 0; i < N * N; i++) {
@@ -152,7 +142,7 @@ static int inside(const struct client_splat_view *view, const struct client_spla
 }
 
 /* Yaw 0, pitch 0 looks along the base camera's axis at the middle; pitch lifts the camera. */
-static void an_orbit_looks_at_the_middle(void **state)
+TEST(an_orbit_looks_at_the_middle)
 {
     const float yaws[] = {0, 1.5707963f, 3.1415927f, 4.712389f};
     struct client_splat_orbit o = {.R_wc = {1, 0, 0, 0, 1, 0, 0, 0, 1}, .w = W, .h = H};
@@ -162,7 +152,6 @@ static void an_orbit_looks_at_the_middle(void **state)
     struct rigid T_wc;
     struct vec3 p;
 
-    (void)state;
     for (int i = 0; i < 1000; i++) {
         xyz[3 * i] = 5 + (float)(i % 10) / 10 - 0.45f;
         xyz[3 * i + 1] = -3 + (float)(i / 10 % 10) / 10 - 0.45f;
@@ -197,7 +186,7 @@ static void an_orbit_looks_at_the_middle(void **state)
 }
 
 /* A box without its front, which is open towards -z: seen from behind, its back hides the rest. */
-static void an_open_room_is_seen_from_its_open_side(void **state)
+TEST(an_open_room_is_seen_from_its_open_side)
 {
     enum { N = 40 };
     static float xyz[3 * 4 * N * N];
@@ -205,7 +194,6 @@ static void an_open_room_is_seen_from_its_open_side(void **state)
     struct client_splat_orbit o = {.R_wc = {-1, 0, 0, 0, 1, 0, 0, 0, -1}, .w = W, .h = H};
     float yaw;
 
-    (void)state;
     o.pitch = 0.4f;
     for (int i = 0; i < N * N; i++) {
         float a = (float)(i % N) / N - 0.5f, b = (float)(i / N) / N - 0.5f;
@@ -221,13 +209,12 @@ static void an_open_room_is_seen_from_its_open_side(void **state)
 }
 
 /* Of a ball and a few points far off, and of one that is no number, the ball is left. */
-static void far_off_points_are_left_out(void **state)
+TEST(far_off_points_are_left_out)
 {
     enum { N = 100 };
     float xyz[3 * N];
     uint8_t rgb[3 * N];
 
-    (void)state;
     for (int i = 0; i < N; i++) {
         float a = (float)i * 2.4f, z = 2 * (float)i / N - 1, r = sqrtf(1 - z * z);
 
@@ -246,13 +233,12 @@ static void far_off_points_are_left_out(void **state)
 
 /* Discs are as wide as the gaps: of a sparse half wider than of a dense one; a lone point is a
  * speck. */
-static void discs_close_gaps(void **state)
+TEST(discs_close_gaps)
 {
     enum { N = 20 };
     static float xyz[3 * (2 * N * N + 1)], disc_m[2 * N * N + 1];
     struct client_splat_cloud cloud = {.n = 2 * N * N + 1, .xyz = xyz};
 
-    (void)state;
     for (int i = 0; i < 2 * N * N; i++) {
         float step = i < N * N ? 0.01f : 0.015f;
 
@@ -269,14 +255,13 @@ static void discs_close_gaps(void **state)
 }
 
 /* Without colours, faces are told apart by how they are turned. */
-static void grey_is_lit(void **state)
+TEST(grey_is_lit)
 {
     enum { N = 128 };
     static float xyz[3 * N * N];
     uint8_t picture[3 * W * H];
     struct client_splat_view view = front;
 
-    (void)state;
     view.disc_m = 0.08f;
     for (int i = 0; i < N * N; i++) {
         float x = (float)(i % N - N / 2) / 32, y = (float)(i / N - N / 2) / 32;
@@ -290,12 +275,11 @@ static void grey_is_lit(void **state)
     assert_true(pixel(picture, 18, 24)[0] > 100);
 }
 
-static void depth_is_coloured(void **state)
+TEST(depth_is_coloured)
 {
     const uint16_t depth[] = {0, 500, 1000, 1001, 60000};
     uint8_t rgb[15];
 
-    (void)state;
     client_splat_depth_colours(rgb, depth, 5, 0.5f, 8.0f);
     assert_int_equal(rgb[0], 60);
     assert_int_equal(rgb[3], 250); /* the nearest is the first colour */
@@ -304,14 +288,13 @@ static void depth_is_coloured(void **state)
     assert_true(rgb[12] < 20 && rgb[14] > 40); /* the farthest, clamped, is the last */
 }
 
-static void hostile_numbers_draw_nothing(void **state)
+TEST(hostile_numbers_draw_nothing)
 {
     const float xyz[] = {NAN, 0, 2, 0, INFINITY, 2, 1e30f, 1e30f, 1e-3f, 0, 0, INFINITY, 0, 0, 0};
     const uint8_t rgb[15] = {0};
     uint8_t picture[3 * W * H], empty[3 * W * H];
     struct client_splat_view view = front;
 
-    (void)state;
     assert_int_equal(draw(empty, &front, xyz, rgb, 0), 0);
     assert_int_equal(draw(picture, &front, xyz, rgb, 5), 0);
     assert_memory_equal(picture, empty, sizeof empty);
@@ -319,24 +302,4 @@ static void hostile_numbers_draw_nothing(void **state)
     assert_int_equal(draw(picture, &view, xyz, rgb, 0), ERR_INPUT);
     view.w = CLIENT_SPLAT_SIDE_MAX + 1;
     assert_int_equal(draw(picture, &view, xyz, rgb, 0), ERR_INPUT);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_disc_has_its_size),
-        cmocka_unit_test(depth_is_told),
-        cmocka_unit_test(the_nearer_hides),
-        cmocka_unit_test(x_is_right_and_y_is_down),
-        cmocka_unit_test(steps_are_shaded),
-        cmocka_unit_test(an_orbit_looks_at_the_middle),
-        cmocka_unit_test(depth_is_coloured),
-        cmocka_unit_test(an_open_room_is_seen_from_its_open_side),
-        cmocka_unit_test(far_off_points_are_left_out),
-        cmocka_unit_test(discs_close_gaps),
-        cmocka_unit_test(grey_is_lit),
-        cmocka_unit_test(hostile_numbers_draw_nothing),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* The stream of a client against a server that the test plays: window, mirror, asking again, and a
  * server that breaks the protocol. */
 #include "tests/support/stream_play.h"
+#include "tests/support/unit.h"
 
 #include <time.h>
 
@@ -51,62 +52,48 @@ static void play_session(struct ws_fake *s)
     ws_fake_receive(s);
 }
 
-static void a_session_from_start_to_end(void **state)
+STREAM_TEST(a_session_from_start_to_end)
 {
-    struct block_case b;
-    struct ws_fake *server = malloc(sizeof *server);
-    struct client_stream *s;
     struct client_stream_stats stats;
-    struct seen seen;
     struct frame f;
-    struct err err = {0};
     uint64_t seq = 10;
 
-    (void)state;
-    assert_non_null(server);
-    block_case_open(&b);
-    ws_fake_start(server, play_session, &b);
-    s = open_stream(server, &seen);
+    stream_open(play_session);
     f = frame(9);
-    assert_int_equal(client_stream_window(s), 0);
-    assert_false(client_stream_connected(s));
-    assert_int_equal(client_stream_send(s, &f, &err), ERR_BUSY); /* before ready */
-    assert_int_equal(run_until(s, &seen.ready, 1, &err), 0);
+    assert_int_equal(client_stream_window(stream), 0);
+    assert_false(client_stream_connected(stream));
+    assert_int_equal(client_stream_send(stream, &f, &err), ERR_BUSY); /* before ready */
+    assert_int_equal(run_until(&seen.ready, 1), 0);
     f.payload_len = 5000;
-    assert_int_equal(client_stream_send(s, &f, &err), ERR_LIMIT);
-    assert_int_equal(client_stream_window(s), 3);
+    assert_int_equal(client_stream_send(stream, &f, &err), ERR_LIMIT);
+    assert_int_equal(client_stream_window(stream), 3);
     while (seq < 15) {
-        while (seq < 15 && client_stream_window(s) > 0) {
-            f = frame(seq++);
-            assert_int_equal(client_stream_send(s, &f, &err), 0);
-        }
+        while (seq < 15 && client_stream_window(stream) > 0)
+            stream_send(seq++);
         assert_true(seq - 10 - (uint64_t)seen.acks <= 3);
         f = frame(seq);
-        if (client_stream_window(s) == 0)
-            assert_int_equal(client_stream_send(s, &f, &err), ERR_BUSY);
-        assert_int_equal(client_stream_run(s, 1000, &err), 0);
+        if (client_stream_window(stream) == 0)
+            assert_int_equal(client_stream_send(stream, &f, &err), ERR_BUSY);
+        assert_int_equal(client_stream_run(stream, 1000, &err), 0);
     }
-    assert_int_equal(run_until(s, &seen.acks, 5, &err), 0);
+    assert_int_equal(run_until(&seen.acks, 5), 0);
     assert_int_equal(seen.ack.status, CONTROL_REFUSED);
     assert_int_equal(seen.ack.reason, CONTROL_DECODE_ERROR);
-    assert_int_equal(client_stream_end(s, &err), 0);
-    assert_int_equal(client_stream_send(s, &f, &err), ERR_STATE);
-    assert_int_equal(run_until(s, NULL, 0, &err), ERR_END);
+    assert_int_equal(client_stream_end(stream, &err), 0);
+    assert_int_equal(client_stream_send(stream, &f, &err), ERR_STATE);
+    assert_int_equal(run_until(NULL, 0), ERR_END);
     assert_true(strstr(err.text, "done") != NULL);
     assert_int_equal(seen.syncs, 1);
     assert_true(seen.equal && seen.ended);
     assert_int_equal(seen.points, 3);
     assert_int_equal(seen.errors, 1);
-    assert_int_equal(client_stream_bye(s)->action, CONTROL_DISCONNECT);
-    client_stream_get_stats(s, &stats);
+    assert_int_equal(client_stream_bye(stream)->action, CONTROL_DISCONNECT);
+    client_stream_get_stats(stream, &stats);
     assert_int_equal(stats.frames_sent, 5);
     assert_int_equal(stats.frames_answered, 5);
     assert_int_equal(stats.blocks, 2);
     assert_int_equal(stats.points_received, 3);
-    client_stream_close(&s);
-    stop(server);
-    delta_scratch_free(&b.scratch);
-    free(server);
+    stream_close();
 }
 
 /* ------------------------------------------------------------------------- pace */
@@ -145,40 +132,28 @@ static void play_later(struct ws_fake *s)
     ws_fake_receive(s);
 }
 
-static void what_comes_later_is_sent_again(void **state)
+STREAM_TEST(what_comes_later_is_sent_again)
 {
-    struct ws_fake *server = malloc(sizeof *server);
     struct client_stream_stats stats;
-    struct client_stream *s;
-    struct seen seen;
-    struct frame f;
-    struct err err = {0};
     float rate = 1;
     int jpeg = 1;
 
-    (void)state;
-    assert_non_null(server);
-    ws_fake_start(server, play_later, NULL);
-    s = open_stream(server, &seen);
-    assert_int_equal(run_until(s, &seen.ready, 1, &err), 0);
-    client_stream_pace(s, &rate, &jpeg);
+    stream_open(play_later);
+    assert_int_equal(run_until(&seen.ready, 1), 0);
+    client_stream_pace(stream, &rate, &jpeg);
     assert_true(rate == 0 && jpeg == 0); /* this server has not said */
-    for (uint64_t i = 0; i < 3; i++) {
-        f = frame(i);
-        assert_int_equal(client_stream_send(s, &f, &err), 0);
-    }
-    assert_int_equal(client_stream_end(s, &err), 0);
-    assert_int_equal(run_until(s, &seen.ended, 1, &err), 0);
+    for (uint64_t i = 0; i < 3; i++)
+        stream_send(i);
+    assert_int_equal(client_stream_end(stream, &err), 0);
+    assert_int_equal(run_until(&seen.ended, 1), 0);
     assert_int_equal(seen.acks, 3); /* `later` is no answer */
-    client_stream_pace(s, &rate, &jpeg);
+    client_stream_pace(stream, &rate, &jpeg);
     assert_true(rate == 7.5f && jpeg == 60);
-    client_stream_get_stats(s, &stats);
+    client_stream_get_stats(stream, &stats);
     assert_int_equal(stats.frames_sent, 3);
     assert_int_equal(stats.frames_later, 2);
     assert_int_equal(stats.frames_resent, 0);
-    client_stream_close(&s);
-    stop(server);
-    free(server);
+    stream_close();
 }
 
 /* ------------------------------------------------------------------------- beginning again */
@@ -200,31 +175,18 @@ static void play_gap(struct ws_fake *s)
     ws_fake_receive(s);
 }
 
-static void a_patch_that_does_not_fit_ends_the_connection(void **state)
+STREAM_TEST(a_patch_that_does_not_fit_ends_the_connection)
 {
-    struct block_case b;
-    struct ws_fake *server = malloc(sizeof *server);
-    struct client_stream *s;
     struct client_stream_stats stats;
-    struct seen seen;
-    struct err err = {0};
 
-    (void)state;
-    assert_non_null(server);
-    block_case_open(&b);
-    ws_fake_start(server, play_gap, &b);
     how.reconnect_s = 20;
-    s = open_stream(server, &seen);
-    assert_int_equal(run_until(s, &seen.syncs, 3, &err), 0);
+    stream_open(play_gap);
+    assert_int_equal(run_until(&seen.syncs, 3), 0);
     assert_true(seen.equal);
     assert_int_equal(seen.points, 3);
-    client_stream_get_stats(s, &stats);
+    client_stream_get_stats(stream, &stats);
     assert_int_equal(stats.reconnects, 1);
-    client_stream_close(&s);
-    how.reconnect_s = 0;
-    stop(server);
-    delta_scratch_free(&b.scratch);
-    free(server);
+    stream_close();
 }
 
 /* ----------------------------------------------------------------------- servers that misbehave */
@@ -248,81 +210,48 @@ static void play_bad(struct ws_fake *s)
         ;
 }
 
-static void a_server_that_breaks_the_protocol_is_left(void **state)
+STREAM_TEST(a_server_that_breaks_the_protocol_is_left)
 {
     static const struct {
         const char *text;
         int code;
     } cases[] = {{"{\"op\":", ERR_INPUT}, {READY, ERR_INPUT},   {"{\"op\":\"end\"}", ERR_INPUT},
                  {"huge", ERR_LIMIT},     {"block", ERR_INPUT}, {"!block", ERR_INPUT}};
-    struct block_case b;
-    struct ws_fake *server = malloc(sizeof *server);
-    struct client_stream *s;
-    struct seen seen;
-    struct err err = {0};
 
-    (void)state;
-    assert_non_null(server);
-    block_case_open(&b);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         bad_text = cases[i].text;
-        ws_fake_start(server, play_bad, &b);
-        s = open_stream(server, &seen);
-        assert_int_equal(run_until(s, NULL, 0, &err), cases[i].code);
-        assert_int_equal(client_stream_run(s, 1, &err), cases[i].code); /* and stays so */
-        client_stream_close(&s);
-        stop(server);
+        stream_open(play_bad);
+        assert_int_equal(run_until(NULL, 0), cases[i].code);
+        assert_int_equal(client_stream_run(stream, 1, &err), cases[i].code); /* and stays so */
+        stream_close();
     }
-    delta_scratch_free(&b.scratch);
-    free(server);
 }
 
-static void refusals_at_the_door_have_their_codes(void **state)
+STREAM_TEST(refusals_at_the_door_have_their_codes)
 {
     static const struct {
         int status, code;
     } cases[] = {{401, ERR_DENIED}, {403, ERR_DENIED}, {404, ERR_NOT_FOUND},
                  {503, ERR_BUSY},   {500, ERR_DEVICE}, {0, ERR_UNSUPPORTED}};
     struct client_stream_config config = {.url = "http://127.0.0.1/"};
-    struct ws_fake *server = malloc(sizeof *server);
-    struct client_stream *s;
-    struct seen seen;
-    struct err err = {0};
 
-    (void)state;
-    assert_non_null(server);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        ws_fake_start(server, play_bad, NULL);
-        server->refuse = cases[i].status;
+        ws_fake_start(&server, play_bad, NULL);
+        server.refuse = cases[i].status;
         if (cases[i].status == 0)
-            server->subprotocol = NULL;
+            server.subprotocol = NULL;
         bad_text = "!";
-        s = open_stream(server, &seen);
-        assert_int_equal(run_until(s, NULL, 0, &err), cases[i].code);
-        client_stream_close(&s);
-        stop(server);
+        stream_connect();
+        assert_int_equal(run_until(NULL, 0), cases[i].code);
+        stream_close();
     }
-    assert_int_equal(client_stream_open(&s, &config, &err), ERR_INPUT);
+    assert_int_equal(client_stream_open(&stream, &config, &err), ERR_INPUT);
     config.url = "ws://127.0.0.1:99999/";
-    assert_int_equal(client_stream_open(&s, &config, &err), ERR_INPUT);
+    assert_int_equal(client_stream_open(&stream, &config, &err), ERR_INPUT);
     config.url = "ws://:80/";
-    assert_int_equal(client_stream_open(&s, &config, &err), ERR_INPUT);
+    assert_int_equal(client_stream_open(&stream, &config, &err), ERR_INPUT);
     config.url = "ws://127.0.0.1:1/";
-    assert_int_equal(client_stream_open(&s, &config, &err), 0);
-    assert_int_equal(run_until(s, NULL, 0, &err), ERR_IO);
-    client_stream_close(&s);
-    free(server);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_session_from_start_to_end),
-        cmocka_unit_test(what_comes_later_is_sent_again),
-        cmocka_unit_test(a_patch_that_does_not_fit_ends_the_connection),
-        cmocka_unit_test(a_server_that_breaks_the_protocol_is_left),
-        cmocka_unit_test(refusals_at_the_door_have_their_codes),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    assert_int_equal(client_stream_open(&stream, &config, &err), 0);
+    assert_int_equal(run_until(NULL, 0), ERR_IO);
+    client_stream_close(&stream);
 }

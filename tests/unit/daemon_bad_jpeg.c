@@ -11,6 +11,7 @@
 #include "tests/support/sample.h"
 #include "tests/support/bad_jpeg.h"
 #include "tests/support/core_rig.h"
+#include "tests/support/unit.h"
 
 #define W 320
 #define H 240
@@ -41,7 +42,6 @@ struct hostile {
     uint32_t used, refused;
 };
 
-static struct rig rig;
 static struct healthy healthy;
 static struct hostile hostile;
 
@@ -93,7 +93,7 @@ static void healthy_step(void)
         healthy.sent_us = now;
         healthy.waits = true;
         healthy.all_sent++;
-        assert_int_equal(rig_send(&rig, &healthy.client, ++healthy.seq), 0);
+        assert_int_equal(rig_send(&healthy.client, ++healthy.seq), 0);
     }
 }
 
@@ -101,15 +101,15 @@ static void hostile_open(void)
 {
     struct session_options o = rig_options();
 
-    rig_session(&rig, &o, hostile.id);
-    rig_connect(&rig, &hostile.client, hostile.id, CONTROL_INGEST);
+    rig_session(&o, hostile.id);
+    rig_connect(&hostile.client, hostile.id, CONTROL_INGEST);
     hostile.used = hostile.refused = 0;
 }
 
 /* Every file was answered, and the session's own account says the same. */
 static void hostile_close(int files)
 {
-    struct session_info info = rig_info(&rig, hostile.id);
+    struct session_info info = rig_info(hostile.id);
 
     assert_int_equal(hostile.client.n_acks, files);
     assert_int_equal(info.counts.used, hostile.used);
@@ -129,7 +129,7 @@ static bool a_side(int pixels)
 static struct frame hostile_frame(bool right)
 {
     const struct jpeg_limits any = {65535, 65535, 1000, BAD_JPEG_BYTES_MAX, 0};
-    struct frame f = rig_frame(&rig, ++hostile.seq);
+    struct frame f = rig_frame(++hostile.seq);
     struct jpeg_info info;
     size_t len;
 
@@ -215,7 +215,7 @@ static double median(double *values, int n)
     return (values[(n - 1) / 2] + values[n / 2]) / 2;
 }
 
-static void the_neighbour_does_not_feel_it(void **state)
+TEST(the_neighbour_does_not_feel_it)
 {
     struct session_options o = rig_options();
     double bad[ROUNDS], good[ROUNDS];
@@ -225,14 +225,13 @@ static void the_neighbour_does_not_feel_it(void **state)
     int rounds = sample_full() || bound_wanted() ? ROUNDS : SAMPLE;
     long before, peak;
 
-    (void)state;
-    rig_open(&rig);
+    rig_open();
     fake_gpu_plan.wait_us = BATCH_US;
     hostile.files = bad_jpeg_new(W, H);
     assert_non_null(hostile.files);
     assert_int_equal(bad_jpeg_kinds(), 36);
-    rig_session(&rig, &o, id);
-    rig_connect(&rig, &healthy.client, id, CONTROL_INGEST);
+    rig_session(&o, id);
+    rig_connect(&healthy.client, id, CONTROL_INGEST);
     run_round(true);
     before = status_kb("VmRSS:");
     forget_peak();
@@ -248,19 +247,10 @@ static void the_neighbour_does_not_feel_it(void **state)
                               SLOWER * median(good, rounds), "ms"));
     while (healthy.waits)
         healthy_step();
-    info = rig_info(&rig, id);
+    info = rig_info(id);
     assert_int_equal(info.counts.used, healthy.all_sent);
     assert_int_equal(info.counts.refused + info.counts.dropped, 0);
     rig_disconnect(&healthy.client);
     bad_jpeg_free(&hostile.files);
-    rig_close(&rig);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_neighbour_does_not_feel_it),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    rig_close();
 }

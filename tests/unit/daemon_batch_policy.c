@@ -1,16 +1,11 @@
 /* When a batch leaves, and with how many frames: each rule as a table of cases. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "daemon/work/batch_policy.h"
+#include "tests/support/unit.h"
 
 #define N(a) (sizeof(a) / sizeof((a)[0]))
 
 /* A batch under way is due an eighth, twice the time to enqueue and 100 us before it is done. */
-static void due_before_the_device_is_idle(void **state)
+TEST(due_before_the_device_is_idle)
 {
     static const struct {
         uint32_t expect_us, enqueue_us;
@@ -24,7 +19,6 @@ static void due_before_the_device_is_idle(void **state)
         {500, 300, 1000, 0, 1000},
     };
 
-    (void)state;
     for (size_t i = 0; i < N(cases); i++) {
         struct batch_policy p = {.enqueue_us = cases[i].enqueue_us, .done_us = cases[i].done_us};
         p.expect_us[2] = cases[i].expect_us;
@@ -33,7 +27,7 @@ static void due_before_the_device_is_idle(void **state)
     }
 }
 
-static void a_worker_sleeps_until_there_is_work(void **state)
+TEST(a_worker_sleeps_until_there_is_work)
 {
     static const struct {
         struct batch_policy_load load;
@@ -47,14 +41,13 @@ static void a_worker_sleeps_until_there_is_work(void **state)
         {{1, true, 1, 1000}, 2000, 0},
     };
 
-    (void)state;
     for (size_t i = 0; i < N(cases); i++) {
         const struct batch_policy p = {.expect_us = {8000}};
         assert_int_equal(batch_policy_nap_us(&p, &cases[i].load, cases[i].now_us), cases[i].nap_us);
     }
 }
 
-static void a_batch_waits_or_leaves(void **state)
+TEST(a_batch_waits_or_leaves)
 {
     static const struct {
         int n;
@@ -72,7 +65,6 @@ static void a_batch_waits_or_leaves(void **state)
     };
     const struct batch_policy p = {.most = 8};
 
-    (void)state;
     for (size_t i = 0; i < N(cases); i++) {
         struct batch_policy_wait w = batch_policy_wait(&p, cases[i].n, cases[i].now_us,
                                                        cases[i].due_us, cases[i].idle_until_us);
@@ -82,17 +74,16 @@ static void a_batch_waits_or_leaves(void **state)
     }
 }
 
-static void an_old_frame_does_not_wait_for_an_idle_device(void **state)
+TEST(an_old_frame_does_not_wait_for_an_idle_device)
 {
     const struct batch_policy p = {.wait_us = 2000};
 
-    (void)state;
     assert_int_equal(batch_policy_idle_until_us(&p, 100000, 99000), 102000);
     assert_int_equal(batch_policy_idle_until_us(&p, 100000, 68500), 101500);
     assert_int_equal(batch_policy_idle_until_us(&p, 100000, 60000), 93000);
 }
 
-static void sizes_that_pay_are_used(void **state)
+TEST(sizes_that_pay_are_used)
 {
     static const struct {
         uint32_t us_16, us_32;
@@ -113,7 +104,6 @@ static void sizes_that_pay_are_used(void **state)
         {1000, 2000, 1, 0, 1},
     };
 
-    (void)state;
     for (size_t i = 0; i < N(cases); i++) {
         struct batch_policy p = {.most = 64};
         p.expect_us[4] = cases[i].us_16;
@@ -122,12 +112,11 @@ static void sizes_that_pay_are_used(void **state)
     }
 }
 
-static void a_size_that_is_avoided_is_tried_again(void **state)
+TEST(a_size_that_is_avoided_is_tried_again)
 {
     struct batch_policy p = {.most = 64};
     int tries = 0;
 
-    (void)state;
     p.expect_us[4] = 1000;
     p.expect_us[5] = 1000000; /* one batch took a second, by accident */
     while (batch_policy_size(&p, 24, 0) == 16 && tries < 10000)
@@ -135,7 +124,7 @@ static void a_size_that_is_avoided_is_tried_again(void **state)
     assert_in_range(tries, 10, 2000);
 }
 
-static void expectations_follow_what_batches_took(void **state)
+TEST(expectations_follow_what_batches_took)
 {
     static const struct {
         uint32_t known_us;
@@ -150,7 +139,6 @@ static void expectations_follow_what_batches_took(void **state)
         {8000, 1000, 0, 20000, 20050, 17000},
     };
 
-    (void)state;
     for (size_t i = 0; i < N(cases); i++) {
         struct batch_policy p = {.done_us = cases[i].done_us};
         p.expect_us[3] = cases[i].known_us;
@@ -160,11 +148,10 @@ static void expectations_follow_what_batches_took(void **state)
     }
 }
 
-static void enqueuing_is_averaged_and_bounded(void **state)
+TEST(enqueuing_is_averaged_and_bounded)
 {
     struct batch_policy p = {.enqueue_us = 80};
 
-    (void)state;
     batch_policy_enqueued(&p, 160);
     assert_int_equal(p.enqueue_us, 90);
     batch_policy_enqueued(&p, 5000000); /* the thread was stopped for a while */
@@ -172,33 +159,15 @@ static void enqueuing_is_averaged_and_bounded(void **state)
 }
 
 /* What a batch took goes to its sessions by the sizes of their networks, and all of it does. */
-static void time_is_paid_by_the_pixel(void **state)
+TEST(time_is_paid_by_the_pixel)
 {
     const uint64_t pixels[] = {64 * 64, 64 * 64, 640 * 64};
     uint64_t share_us[3];
 
-    (void)state;
     batch_policy_share(share_us, pixels, 3, 12000);
     assert_in_range(share_us[0], 999, 1001);
     assert_in_range(share_us[1], 999, 1001);
     assert_in_range(share_us[2], 9997, 10000);
     batch_policy_share(share_us, (const uint64_t[]){0}, 1, 500); /* a size that is not known yet */
     assert_int_equal(share_us[0], 500);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(due_before_the_device_is_idle),
-        cmocka_unit_test(a_worker_sleeps_until_there_is_work),
-        cmocka_unit_test(a_batch_waits_or_leaves),
-        cmocka_unit_test(an_old_frame_does_not_wait_for_an_idle_device),
-        cmocka_unit_test(sizes_that_pay_are_used),
-        cmocka_unit_test(a_size_that_is_avoided_is_tried_again),
-        cmocka_unit_test(expectations_follow_what_batches_took),
-        cmocka_unit_test(enqueuing_is_averaged_and_bounded),
-        cmocka_unit_test(time_is_paid_by_the_pixel),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
 #include "daemon/work/loop_closure_internal.h"
 #include "gpu/tie/small.h"
 #include "tests/support/stones.h"
+#include "tests/support/unit.h"
 
 #define ROUND 12 /* keyframes of one round of the walk: 4.4 m */
 #define KEYWALK (2 * ROUND)
@@ -30,11 +31,11 @@ static int draw_all(void **state)
 }
 
 /* Frame i, with the pose that a path has which errs more and more. */
-static void send_frame(struct rig *r, struct rig_client *c, int i, double drift)
+static void send_frame(struct rig_client *c, int i, double drift)
 {
     const double way = 2.2 * i / ROUND;
     const double d[6] = {0, 0.1 * drift * way, 0, drift * way, 0, 0.3 * drift * way};
-    struct frame f = rig_frame(r, (uint64_t)i + 1);
+    struct frame f = rig_frame((uint64_t)i + 1);
     struct sim3 T;
 
     small_from(&T, &truth[i]);
@@ -43,25 +44,25 @@ static void send_frame(struct rig *r, struct rig_client *c, int i, double drift)
     assert_int_equal(rig_send_frame(c, &f, NULL), 0);
 }
 
-static void send_walk(struct rig *r, struct rig_client *c, int i, double drift)
+static void send_walk(struct rig_client *c, int i, double drift)
 {
-    send_frame(r, c, i, drift);
+    send_frame(c, i, drift);
     rig_wait_acks(c, i + 1);
 }
 
-static void read_path(struct rig *r, const char *id, struct session_pose path[WALK])
+static void read_path(const char *id, struct session_pose path[WALK])
 {
     int n;
 
-    assert_int_equal(core_ops.trajectory(r->core, id, 0, path, WALK, &n, NULL), 0);
+    assert_int_equal(core_ops.trajectory(rig.core, id, 0, path, WALK, &n, NULL), 0);
     assert_int_equal(n, WALK);
 }
 
 /* What was drawn takes the place of the keyframes that the frames' own pictures, which are grey all
  * over, have left. */
-static void put_keyframes(struct rig *r, const char *id)
+static void put_keyframes(const char *id)
 {
-    struct session *s = registry_find(r->core->registry, id);
+    struct session *s = registry_find(rig.core->registry, id);
     struct loop_closure *p = session_work(s)->loops;
     static struct session_pose path[WALK];
     struct section section;
@@ -72,7 +73,7 @@ static void put_keyframes(struct rig *r, const char *id)
 
     assert_non_null(bytes);
     later_settle(p->task);
-    read_path(r, id, path);
+    read_path(id, path);
     assert_int_equal(ties_new(&t, stones_params(), &err), 0);
     for (uint32_t k = 0; k < KEYWALK; k++) {
         struct ties_keyframe *key = ties_room(t, k);
@@ -89,14 +90,14 @@ static void put_keyframes(struct rig *r, const char *id)
     session_unref(s);
 }
 
-static void begin(struct rig *r, struct rig_client *c, char id[API_ID_CAP],
-                  const struct session_options *o, double drift)
+static struct rig_client c;
+
+static void begin(const struct session_options *o, double drift)
 {
-    rig_session(r, o, id);
-    rig_connect(r, c, id, CONTROL_INGEST);
+    rig_join(&c, o);
     for (int i = 0; i < WALK; i++)
-        send_walk(r, c, i, drift);
-    put_keyframes(r, id);
+        send_walk(&c, i, drift);
+    put_keyframes(c.id);
 }
 
 static struct session_options walk_options(enum session_journal journal, bool bundle)
@@ -111,24 +112,11 @@ static struct session_options walk_options(enum session_journal journal, bool bu
     return o;
 }
 
-static void close_it(struct rig *r, const char *id)
+static struct session_info wait_bundled(const char *id)
 {
-    assert_int_equal(core_ops.session_close(r->core, id, NULL), 0);
-}
-
-static struct session_info wait_closed(struct rig *r, const char *id)
-{
-    for (int i = 0; i < 60000 && rig_info(r, id).state != SESSION_CLOSED; i++)
+    for (int i = 0; i < 60000 && rig_info(id).bundle.state == API_BUNDLE_RUNNING; i++)
         usleep(1000);
-    assert_int_equal(rig_info(r, id).state, SESSION_CLOSED);
-    return rig_info(r, id);
-}
-
-static struct session_info wait_bundled(struct rig *r, const char *id)
-{
-    for (int i = 0; i < 60000 && rig_info(r, id).bundle.state == API_BUNDLE_RUNNING; i++)
-        usleep(1000);
-    return rig_info(r, id);
+    return rig_info(id);
 }
 
 static double off(const struct session_pose *at, int i)
@@ -140,9 +128,9 @@ static double off(const struct session_pose *at, int i)
     return sqrt(d2);
 }
 
-static uint32_t read_points(struct rig *r, const char *id, struct mirror_point *points)
+static uint32_t read_points(const char *id, struct mirror_point *points)
 {
-    struct session *s = registry_find(r->core->registry, id);
+    struct session *s = registry_find(rig.core->registry, id);
     uint32_t first = 0, n = mirror_get_points(session_mirror(s), &first, points, FAKE_SLOTS);
 
     session_unref(s);
@@ -172,36 +160,32 @@ static struct session_pose corrected[WALK]; /* of the session below */
 static struct session_info bundled;
 
 /* Of a process that nothing happens to. */
-static void bundled_before_closed(void **state)
+TEST(bundled_before_closed)
 {
     static struct mirror_point points[2][FAKE_SLOTS];
     static struct session_pose before[WALK];
-    static struct rig_client c;
     struct session_options o = walk_options(SESSION_JOURNAL_OFF, true);
     struct session_info was, info;
-    char id[API_ID_CAP];
     uint32_t n;
-    struct rig r;
 
-    (void)state;
-    rig_open(&r);
-    begin(&r, &c, id, &o, DRIFT);
-    was = rig_info(&r, id);
-    read_path(&r, id, before);
-    n = read_points(&r, id, points[0]);
-    close_it(&r, id);
+    rig_open();
+    begin(&o, DRIFT);
+    was = rig_info(c.id);
+    read_path(c.id, before);
+    n = read_points(c.id, points[0]);
+    close_it(c.id);
     while (!c.session_closed)
         rig_read_all(&c);
-    info = wait_closed(&r, id);
+    info = wait_closed(c.id);
     assert_int_equal(info.bundle.state, API_BUNDLE_CORRECTED);
     assert_int_equal(info.bundle.keyframes, KEYWALK);
     assert_true(info.bundle.pairs > 8 && info.bundle.moved_m > 0.1f);
     assert_true(info.hash != was.hash && info.revision > was.revision);
     assert_int_equal(info.points, was.points);
     assert_int_equal(cloud_hash(c.cloud), info.hash);
-    assert_int_equal(read_points(&r, id, points[1]), n);
+    assert_int_equal(read_points(c.id, points[1]), n);
     points_have_moved(points[0], points[1], n);
-    read_path(&r, id, corrected);
+    read_path(c.id, corrected);
     for (int i = WALK - 6; i < WALK; i++) /* keyframes, and those between two */
         assert_true(off(&corrected[i], i) < 0.3 * off(&before[i], i));
     assert_int_equal(c.n_poses, WALK);
@@ -209,109 +193,97 @@ static void bundled_before_closed(void **state)
     assert_int_equal(c.poses.revision, info.revision);
     for (int k = 0; k < 3; k++)
         assert_float_equal(c.poses.pose[c.poses.n - 1][4 + k], corrected[WALK - 1].T_wc.t[k], 1e-4);
-    rig_disconnect(&c);
-    rig_close(&r);
+    rig_end(&c);
     bundled = info;
 }
 
-static void right_poses_stay(void **state)
+TEST(right_poses_stay)
 {
-    static struct rig_client c;
     struct session_options o = walk_options(SESSION_JOURNAL_OFF, true);
     struct session_info was, info;
-    char id[API_ID_CAP];
-    struct rig r;
 
-    (void)state;
-    rig_open(&r);
-    begin(&r, &c, id, &o, 0);
-    was = rig_info(&r, id);
-    close_it(&r, id);
-    info = wait_closed(&r, id);
+    rig_open();
+    begin(&o, 0);
+    was = rig_info(c.id);
+    close_it(c.id);
+    info = wait_closed(c.id);
     assert_int_equal(info.bundle.state, API_BUNDLE_RIGHT);
     assert_true(info.hash == was.hash && info.revision == was.revision);
     rig_read_all(&c);
     assert_int_equal(c.n_poses, 0);
-    rig_disconnect(&c);
-    rig_close(&r);
+    rig_end(&c);
 }
 
-static void refused(struct rig *r, const char *id, const char *why)
+static void refused(const char *id, const char *why)
 {
     struct err err = {0};
 
-    assert_int_equal(core_ops.session_refine(r->core, id, &err), ERR_STATE);
+    assert_int_equal(core_ops.session_refine(rig.core, id, &err), ERR_STATE);
     assert_non_null(strstr(err.text, why));
-    assert_int_equal(rig_info(r, id).bundle.state, API_BUNDLE_NONE);
+    assert_int_equal(rig_info(id).bundle.state, API_BUNDLE_NONE);
 }
 
 /* On request: of one that is closed and has keyframes, once and again. */
-static void refined_on_request(void **state)
+TEST(refined_on_request)
 {
-    static struct rig_client c;
     struct session_options o = walk_options(SESSION_JOURNAL_OFF, false), none = rig_options();
     struct session_info info;
     char id[API_ID_CAP];
-    struct rig r;
 
-    (void)state;
-    rig_open(&r);
-    rig_session(&r, &none, id);
-    close_it(&r, id);
-    (void)wait_closed(&r, id);
-    refused(&r, id, "no keyframes");
-    assert_int_equal(core_ops.session_refine(r.core, "nosuchsession", NULL), ERR_NOT_FOUND);
-    begin(&r, &c, id, &o, DRIFT);
-    refused(&r, id, "not closed");
-    close_it(&r, id);
-    info = wait_closed(&r, id);
+    rig_open();
+    rig_session(&none, id);
+    close_it(id);
+    (void)wait_closed(id);
+    refused(id, "no keyframes");
+    assert_int_equal(core_ops.session_refine(rig.core, "nosuchsession", NULL), ERR_NOT_FOUND);
+    begin(&o, DRIFT);
+    refused(c.id, "not closed");
+    close_it(c.id);
+    info = wait_closed(c.id);
     assert_int_equal(info.bundle.state, API_BUNDLE_NONE);
-    assert_int_equal(core_ops.session_refine(r.core, id, NULL), 0);
-    assert_int_equal(core_ops.session_refine(r.core, id, NULL), 0); /* it is under way, or over */
-    info = wait_bundled(&r, id);
+    assert_int_equal(core_ops.session_refine(rig.core, c.id, NULL), 0);
+    assert_int_equal(core_ops.session_refine(rig.core, c.id, NULL),
+                     0); /* it is under way, or over */
+    info = wait_bundled(c.id);
     assert_true(info.hash == bundled.hash);
     rig_read_all(&c);
     assert_int_equal(cloud_hash(c.cloud), info.hash);
-    assert_int_equal(core_ops.session_refine(r.core, id, NULL), 0);
-    info = wait_bundled(&r, id);
+    assert_int_equal(core_ops.session_refine(rig.core, c.id, NULL), 0);
+    info = wait_bundled(c.id);
     assert_int_equal(info.bundle.state, API_BUNDLE_RIGHT);
     assert_true(info.hash == bundled.hash);
-    rig_disconnect(&c);
-    rig_close(&r);
+    rig_end(&c);
 }
 
 /* ------------------------------------------------------------------------- deaths */
 
 static bool on_request, when_over; /* else when the first point has moved */
 
-static bool has_come(struct rig *r, const char *id, const struct session_info *was)
+static bool has_come(const char *id, const struct session_info *was)
 {
-    struct session_info info = rig_info(r, id);
+    struct session_info info = rig_info(id);
 
     return when_over ? info.state == SESSION_CLOSED && info.bundle.state == API_BUNDLE_CORRECTED &&
-                           !core_unsettled(r->core)
+                           !core_unsettled(rig.core)
                      : info.revision > was->revision;
 }
 
 static void close_and_be_killed(int out)
 {
-    static struct rig_client c;
     struct session_options o = walk_options(SESSION_JOURNAL_SYNC, !on_request);
     struct session_info was;
-    char id[API_ID_CAP];
-    struct rig r;
 
-    open_rig(&r, 1);
-    begin(&r, &c, id, &o, DRIFT);
-    was = rig_info(&r, id);
-    tell_id(out, id);
-    close_it(&r, id);
+    open_rig(1);
+    begin(&o, DRIFT);
+    was = rig_info(c.id);
+    tell_id(out, c.id);
+    close_it(c.id);
     if (on_request) {
-        (void)wait_closed(&r, id);
-        if (core_ops.session_refine(r.core, id, NULL))
+        (void)wait_closed(c.id);
+        if (core_ops.session_refine(rig.core, c.id, NULL))
             _exit(97);
     }
-    while (!has_come(&r, id, &was))
+    while (!has_come(c.id, &was))
         usleep(50);
     raise(SIGKILL);
 }
@@ -322,29 +294,26 @@ static void die_and_come_back(void)
     static struct session_pose path[WALK];
     struct session_info info;
     char id[API_ID_CAP];
-    struct rig r;
 
     assert_true(WIFSIGNALED(in_a_child(close_and_be_killed, id)));
     for (int start = 0; start < 2; start++) {
-        open_rig(&r, 1);
-        wait_until_back(&r, id);
-        info = rig_info(&r, id);
+        info = come_back(1, id);
         assert_int_equal(info.state, SESSION_CLOSED);
         assert_true(info.hash == bundled.hash);
         assert_int_equal(info.revision, bundled.revision);
         assert_int_equal(info.bundle.state == API_BUNDLE_NONE, when_over || start == 1);
-        read_path(&r, id, path);
+        read_path(id, path);
         assert_memory_equal(path, corrected, sizeof path);
         balanced(&info);
-        while (core_unsettled(r.core))
+        while (core_unsettled(rig.core))
             usleep(1000);
-        rig_close(&r);
+        rig_close();
     }
 }
 
 /* The keyframes that are put in are on the disk only when the bundle has saved them: a death before
  * that brings back those of grey pictures, so none is before it. */
-static void a_death_changes_nothing(void **state)
+TEST_WITH(a_death_changes_nothing, make_folder, remove_folder)
 {
     for (int i = 0; i < 3; i++) {
         on_request = i == 1;
@@ -355,42 +324,32 @@ static void a_death_changes_nothing(void **state)
     }
 }
 
-static void one_that_is_deleted_ends(void **state)
+TEST(one_that_is_deleted_ends)
 {
-    static struct rig_client c;
     struct session_options o = walk_options(SESSION_JOURNAL_OFF, true);
-    char id[API_ID_CAP];
-    struct rig r;
 
-    (void)state;
-    rig_open(&r);
-    begin(&r, &c, id, &o, DRIFT);
-    close_it(&r, id);
-    assert_int_equal(core_ops.session_delete(r.core, id, NULL), 0);
-    rig_disconnect(&c);
-    rig_close(&r); /* every session is gone, or this does not end */
+    rig_open();
+    begin(&o, DRIFT);
+    close_it(c.id);
+    assert_int_equal(core_ops.session_delete(rig.core, c.id, NULL), 0);
+    rig_end(&c); /* every session is gone, or this does not end */
     assert_int_equal(fake_gpu_plan.sessions, 0);
 }
 
 /* Frames wait behind each other: one is chosen as a keyframe while those before it are copied,
  * described and compared, each by a thread of its own (MODE=tsan is what this is for). */
-static void keyframes_of_frames_in_a_row(void **state)
+TEST(keyframes_of_frames_in_a_row)
 {
     struct session_options o = walk_options(SESSION_JOURNAL_OFF, false);
     static struct rig_client in;
-    char id[API_ID_CAP];
     struct loop_closure *p;
     struct session *s;
-    struct rig r;
 
-    (void)state;
-    rig_open(&r);
-    rig_session(&r, &o, id);
-    rig_connect(&r, &in, id, CONTROL_INGEST);
-    s = registry_find(r.core->registry, id);
+    rig_begin(&in, &o);
+    s = registry_find(rig.core->registry, in.id);
     p = session_work(s)->loops;
     for (int i = 0; i < WALK; i++) {
-        send_frame(&r, &in, i, DRIFT);
+        send_frame(&in, i, DRIFT);
         if (i % IN_A_ROW == IN_A_ROW - 1)
             rig_wait_acks(&in, i + 1);
     }
@@ -399,20 +358,7 @@ static void keyframes_of_frames_in_a_row(void **state)
     assert_int_equal(p->n_seen, p->n_kept);
     assert_in_range(p->n_kept, LOOP_CLOSURE_WAITING, WALK);
     session_unref(s);
-    rig_disconnect(&in);
-    rig_close(&r);
+    rig_end(&in);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bundled_before_closed),
-        cmocka_unit_test(right_poses_stay),
-        cmocka_unit_test(refined_on_request),
-        cmocka_unit_test_setup_teardown(a_death_changes_nothing, make_folder, remove_folder),
-        cmocka_unit_test(one_that_is_deleted_ends),
-        cmocka_unit_test(keyframes_of_frames_in_a_row),
-    };
-
-    return cmocka_run_group_tests(tests, draw_all, NULL);
-}
+TEST_GROUP(draw_all, NULL)

@@ -5,11 +5,7 @@
 #include "proto/crc32c.h"
 #include "tests/support/checkpoint_rig.h"
 #include "tests/support/count_malloc.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
+#include "tests/support/unit.h"
 
 static const size_t small[CHECKPOINT_RIG_PARTS] = {40, 300, 0, 64};
 static const size_t large[CHECKPOINT_RIG_PARTS] = {1000, 3000000, 700001, 65536};
@@ -47,11 +43,10 @@ static void assert_loads(uint64_t max, uint64_t number, const size_t *bytes, int
     assert_null(s.row);
 }
 
-static void what_is_written_is_read(void **state)
+TEST_WITH(what_is_written_is_read, open_rig, close_rig)
 {
     struct checkpoint_state s;
 
-    (void)state;
     assert_int_equal(load(&s, UINT64_MAX), ERR_NOT_FOUND);
     assert_int_equal(checkpoint_rig_write(&rig, 7, large), 0);
     assert_int_equal(rig.number, 7);
@@ -62,9 +57,8 @@ static void what_is_written_is_read(void **state)
     assert_int_equal(s.skipped, 0);
 }
 
-static void two_are_kept(void **state)
+TEST_WITH(two_are_kept, open_rig, close_rig)
 {
-    (void)state;
     for (uint64_t n = 10; n <= 60; n += 10) {
         assert_int_equal(checkpoint_rig_write(&rig, n, n % 20 ? small : large), 0);
         assert_int_equal(rig.older, n == 10 ? 0 : n - 10);
@@ -75,11 +69,10 @@ static void two_are_kept(void **state)
     assert_loads(59, 50, small, 0);
 }
 
-static void a_damaged_one_is_skipped_and_not_counted(void **state)
+TEST_WITH(a_damaged_one_is_skipped_and_not_counted, open_rig, close_rig)
 {
     struct checkpoint_state s;
 
-    (void)state;
     assert_int_equal(checkpoint_rig_write(&rig, 1, small), 0);
     assert_int_equal(checkpoint_rig_write(&rig, 2, small), 0);
     assert_true(checkpoint_rig_hurt(&rig, 2, 200));
@@ -95,12 +88,11 @@ static void a_damaged_one_is_skipped_and_not_counted(void **state)
     assert_int_equal(s.skipped, 2);
 }
 
-static void what_a_crash_left_goes(void **state)
+TEST_WITH(what_a_crash_left_goes, open_rig, close_rig)
 {
     char path[192];
     FILE *f;
 
-    (void)state;
     checkpoint_rig_name(&rig, path, 5, ".part");
     f = fopen(path, "w");
     assert_non_null(f);
@@ -116,11 +108,10 @@ static void what_a_crash_left_goes(void **state)
     assert_int_equal(access(path, F_OK), 0); /* the journal's own files are not touched */
 }
 
-static void a_lost_future_goes(void **state)
+TEST_WITH(a_lost_future_goes, open_rig, close_rig)
 {
     struct checkpoint_state s;
 
-    (void)state;
     assert_int_equal(checkpoint_rig_write(&rig, 100, small), 0);
     assert_int_equal(checkpoint_rig_write(&rig, 200, small), 0);
     assert_int_equal(checkpoint_cut(rig.c, CHECKPOINT_RIG_ID, 150, NULL), 0);
@@ -134,14 +125,13 @@ static void a_lost_future_goes(void **state)
     assert_int_equal(checkpoint_cut(rig.c, "nobody", 1, NULL), 0);
 }
 
-static void names_never_become_paths(void **state)
+TEST_WITH(names_never_become_paths, open_rig, close_rig)
 {
     static const char *const bad[] = {
         "", "..", ".", "a/b", "a\n", "../other", "a%2f", "0123456789012345678901234567890123"};
     struct checkpoint_state s;
     struct checkpoint_draft *d;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
         assert_int_equal(checkpoint_load(&s, rig.c, bad[i], 9, NULL), ERR_INPUT);
         assert_int_equal(checkpoint_cut(rig.c, bad[i], 9, NULL), ERR_INPUT);
@@ -157,11 +147,10 @@ static void names_never_become_paths(void **state)
     }
 }
 
-static void one_draft_at_a_time(void **state)
+TEST_WITH(one_draft_at_a_time, open_rig, close_rig)
 {
     struct checkpoint_draft *d = checkpoint_rig_begin(&rig, small);
 
-    (void)state;
     assert_non_null(d);
     assert_null(checkpoint_rig_begin(&rig, small));
     checkpoint_abandon(rig.c);
@@ -177,11 +166,10 @@ static void one_draft_at_a_time(void **state)
     assert_false(checkpoint_rig_has(&rig, 3, ""));
 }
 
-static void stop_ends_what_was_committed(void **state)
+TEST_WITH(stop_ends_what_was_committed, open_rig, close_rig)
 {
     struct checkpoint_draft *d = checkpoint_rig_begin(&rig, large);
 
-    (void)state;
     assert_non_null(d);
     checkpoint_rig_fill(d, 4, large);
     checkpoint_commit(rig.c, CHECKPOINT_RIG_ID, 4, 5, checkpoint_rig_done, &rig);
@@ -192,11 +180,10 @@ static void stop_ends_what_was_committed(void **state)
     assert_loads(4, 4, large, 0);
 }
 
-static void no_more_memory_than_the_largest(void **state)
+TEST_WITH(no_more_memory_than_the_largest, open_rig, close_rig)
 {
     size_t own;
 
-    (void)state;
     for (uint64_t n = 1; n <= 2; n++)
         assert_int_equal(checkpoint_rig_write(&rig, n, large), 0);
     own = count_malloc_own;
@@ -207,7 +194,7 @@ static void no_more_memory_than_the_largest(void **state)
 }
 
 /* One file, in which each length and each byte is wrong in turn. */
-static void every_truncation_and_every_flip_is_refused(void **state)
+TEST_WITH(every_truncation_and_every_flip_is_refused, open_rig, close_rig)
 {
     static uint8_t file[4096];
     struct checkpoint_state s;
@@ -215,7 +202,6 @@ static void every_truncation_and_every_flip_is_refused(void **state)
     ssize_t len;
     int fd;
 
-    (void)state;
     assert_int_equal(checkpoint_rig_write(&rig, 6, small), 0);
     checkpoint_rig_name(&rig, path, 6, "");
     fd = open(path, O_RDWR);
@@ -241,11 +227,10 @@ static void every_truncation_and_every_flip_is_refused(void **state)
 }
 
 /* Whatever else bears a checkpoint's name is passed over: nothing outside the folder is read. */
-static void only_files_are_checkpoints(void **state)
+TEST_WITH(only_files_are_checkpoints, open_rig, close_rig)
 {
     char whole[192], name[192];
 
-    (void)state;
     assert_int_equal(checkpoint_rig_write(&rig, 6, small), 0);
     checkpoint_rig_name(&rig, whole, 6, "");
     checkpoint_rig_name(&rig, name, 7, "");
@@ -283,13 +268,12 @@ static unsigned reads_more(const void *ctx, uint32_t tag)
     return tag == MORE ? 1 : checkpoint_rig_reads(ctx, tag);
 }
 
-static void an_unknown_optional_section_is_passed_over(void **state)
+TEST_WITH(an_unknown_optional_section_is_passed_over, open_rig, close_rig)
 {
     struct checkpoint_state s;
     struct checkpoint *other;
     struct section more;
 
-    (void)state;
     write_as(5, MORE, 1, SECTION_OPTIONAL);
     assert_loads(9, 5, small, 0); /* the others alone are in its row */
     assert_int_equal(checkpoint_rig_write(&rig, 6, small), 0);
@@ -309,7 +293,7 @@ static void an_unknown_optional_section_is_passed_over(void **state)
     checkpoint_close(&other);
 }
 
-static void another_builds_is_not_damaged(void **state)
+TEST_WITH(another_builds_is_not_damaged, open_rig, close_rig)
 {
     static const struct {
         uint32_t tag;
@@ -320,7 +304,6 @@ static void another_builds_is_not_damaged(void **state)
                  {SECTION_TAG('T', '2', ' ', ' '), 0, 0, "version 0"}};
     struct checkpoint_state s;
 
-    (void)state;
     for (int i = 0; i < 3; i++) {
         write_as(5, other[i].tag, other[i].version, other[i].flags);
         assert_int_equal(load(&s, 9), ERR_NOT_FOUND);
@@ -333,11 +316,10 @@ static void another_builds_is_not_damaged(void **state)
 
 /* The journal must not be pruned up to what this build cannot read: no such file counts as the
  * older one, and none is removed for being no second one. */
-static void another_builds_is_neither_counted_nor_removed(void **state)
+TEST_WITH(another_builds_is_neither_counted_nor_removed, open_rig, close_rig)
 {
     struct checkpoint_state s;
 
-    (void)state;
     assert_int_equal(checkpoint_rig_write(&rig, 1, small), 0);
     write_as(2, MORE, 1, 0);
     assert_int_equal(load(&s, 9), 0);
@@ -355,11 +337,10 @@ static void another_builds_is_neither_counted_nor_removed(void **state)
     assert_int_equal(s.foreign, 2);
 }
 
-static void another_builds_is_set_aside_not_overwritten(void **state)
+TEST_WITH(another_builds_is_set_aside_not_overwritten, open_rig, close_rig)
 {
     struct checkpoint_state s;
 
-    (void)state;
     for (int i = 0; i < 3; i++) { /* up and down again and again */
         write_as(5, MORE, 1, 0);
         assert_int_equal(checkpoint_set_aside(rig.c, CHECKPOINT_RIG_ID, NULL), 0);
@@ -379,7 +360,7 @@ static void another_builds_is_set_aside_not_overwritten(void **state)
 }
 
 /* A file of a later form, of which this build knows the first bytes alone. */
-static void a_later_form_is_another_builds(void **state)
+TEST_WITH(a_later_form_is_another_builds, open_rig, close_rig)
 {
     struct checkpoint_state s;
     uint8_t prefix[88];
@@ -387,7 +368,6 @@ static void a_later_form_is_another_builds(void **state)
     uint32_t crc;
     int fd;
 
-    (void)state;
     assert_int_equal(checkpoint_rig_write(&rig, 5, small), 0);
     checkpoint_rig_name(&rig, path, 5, "");
     fd = open(path, O_RDWR);
@@ -404,29 +384,4 @@ static void a_later_form_is_another_builds(void **state)
     assert_true(checkpoint_rig_hurt(&rig, 5, 20));
     assert_int_equal(load(&s, 9), ERR_NOT_FOUND); /* unless it is damaged */
     assert_int_equal(s.skipped, 1);
-}
-
-#define RIGGED(test) cmocka_unit_test_setup_teardown(test, open_rig, close_rig)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        RIGGED(what_is_written_is_read),
-        RIGGED(two_are_kept),
-        RIGGED(a_damaged_one_is_skipped_and_not_counted),
-        RIGGED(what_a_crash_left_goes),
-        RIGGED(a_lost_future_goes),
-        RIGGED(names_never_become_paths),
-        RIGGED(one_draft_at_a_time),
-        RIGGED(stop_ends_what_was_committed),
-        RIGGED(no_more_memory_than_the_largest),
-        RIGGED(only_files_are_checkpoints),
-        RIGGED(an_unknown_optional_section_is_passed_over),
-        RIGGED(another_builds_is_not_damaged),
-        RIGGED(another_builds_is_neither_counted_nor_removed),
-        RIGGED(another_builds_is_set_aside_not_overwritten),
-        RIGGED(a_later_form_is_another_builds),
-        RIGGED(every_truncation_and_every_flip_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

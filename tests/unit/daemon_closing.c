@@ -5,50 +5,40 @@
 #include "daemon/session/session_ends.h"
 #include "daemon/work/frame_end.h"
 #include "tests/support/store_rig.h"
+#include "tests/support/unit.h"
 
 #define WAITING 12 /* keyframes, in each session */
 #define SENT 9     /* frames */
 
-static void close_it(struct rig *r, const char *id)
-{
-    struct err err = {0};
+static struct rig_client c;
 
-    assert_int_equal(core_ops.session_close(r->core, id, &err), 0);
-}
-
-static struct session_info wait_closed(struct rig *r, const char *id)
-{
-    for (int i = 0; i < 60000 && rig_info(r, id).state != SESSION_CLOSED; i++)
-        usleep(1000);
-    assert_int_equal(rig_info(r, id).state, SESSION_CLOSED);
-    return rig_info(r, id);
-}
-
-static void begin(struct rig *r, struct rig_client *c, char id[API_ID_CAP], enum session_journal j)
+/* Of a core that is open: its session has had its frames, and rounds are due. */
+static void join(enum session_journal j)
 {
     struct session_options o = options(SESSION_LOSSLESS);
 
     o.journal = j;
-    rig_session(r, &o, id);
-    rig_connect(r, c, id, CONTROL_INGEST);
-    feed(r, c, 1, SENT);
+    atomic_store(&fake_gpu_plan.waiting, WAITING);
+    rig_join(&c, &o);
+    feed(&c, 1, SENT);
+}
+
+static void begin(void)
+{
+    rig_open();
+    join(SESSION_JOURNAL_OFF);
 }
 
 /* The session of a process that nothing happened to. */
 static struct session_info whole(void)
 {
-    static struct rig_client c;
     struct session_info before, info;
-    char id[API_ID_CAP];
-    struct rig r;
 
-    rig_open(&r);
-    atomic_store(&fake_gpu_plan.waiting, WAITING);
-    begin(&r, &c, id, SESSION_JOURNAL_OFF);
-    before = rig_info(&r, id);
+    begin();
+    before = rig_info(c.id);
     assert_int_equal(fake_gpu_plan.rounds, 0);
-    close_it(&r, id);
-    info = wait_closed(&r, id);
+    close_it(c.id);
+    info = wait_closed(c.id);
     assert_int_equal(fake_gpu_plan.rounds, WAITING);
     assert_int_equal(info.revision, before.revision + WAITING);
     assert_true(info.hash != before.hash);
@@ -57,105 +47,79 @@ static struct session_info whole(void)
     assert_int_equal(info.counts.used, SENT);
     assert_int_equal(info.counts.received, SENT);
     balanced(&info);
-    rig_disconnect(&c);
-    rig_close(&r);
+    rig_end(&c);
     return info;
 }
 
-static void rounds_come_before_closed(void **state)
+TEST(rounds_come_before_closed)
 {
-    static struct rig_client c;
-    char id[API_ID_CAP];
-    struct rig r;
-
-    (void)state;
     (void)whole();
-    rig_open(&r);
-    atomic_store(&fake_gpu_plan.waiting, WAITING);
-    begin(&r, &c, id, SESSION_JOURNAL_OFF);
-    close_it(&r, id);
+    begin();
+    close_it(c.id);
     while (!c.session_closed)
         rig_read_all(&c);
     assert_int_equal(fake_gpu_plan.rounds, WAITING); /* all of it was sent by then */
-    assert_int_equal(cloud_hash(c.cloud), wait_closed(&r, id).hash);
-    rig_disconnect(&c);
-    rig_close(&r);
+    assert_int_equal(cloud_hash(c.cloud), wait_closed(c.id).hash);
+    rig_end(&c);
 }
 
 /* A thread that was about to settle it when it was told to close. */
-static void nothing_closes_it_before_its_rounds(void **state)
+TEST(nothing_closes_it_before_its_rounds)
 {
-    static struct rig_client c;
     struct session *s;
-    char id[API_ID_CAP];
-    struct rig r;
 
-    (void)state;
-    rig_open(&r);
-    atomic_store(&fake_gpu_plan.waiting, WAITING);
-    begin(&r, &c, id, SESSION_JOURNAL_OFF);
-    s = registry_find(r.core->registry, id);
+    begin();
+    s = registry_find(rig.core->registry, c.id);
     assert_non_null(s);
     session_close(s);
     assert_false(session_settle(s));
     frame_end_settle(s);
     session_unref(s);
-    (void)wait_closed(&r, id);
+    (void)wait_closed(c.id);
     assert_int_equal(fake_gpu_plan.rounds, WAITING);
-    rig_disconnect(&c);
-    rig_close(&r);
+    rig_end(&c);
 }
 
-static void some_sessions_have_none(void **state)
+TEST(some_sessions_have_none)
 {
-    static struct rig_client c;
     struct session_options o = rig_options();
     char id[API_ID_CAP];
-    struct rig r;
 
-    (void)state;
-    rig_open(&r);
+    rig_open();
     atomic_store(&fake_gpu_plan.waiting, WAITING);
-    rig_session(&r, &o, id); /* it had no frame */
-    close_it(&r, id);
-    (void)wait_closed(&r, id);
+    rig_session(&o, id); /* it had no frame */
+    close_it(id);
+    (void)wait_closed(id);
     o.views = SESSION_VIEWS_OFF;
-    rig_session(&r, &o, id);
-    rig_connect(&r, &c, id, CONTROL_INGEST);
-    feed(&r, &c, 1, 3);
-    close_it(&r, id);
-    (void)wait_closed(&r, id);
+    rig_join(&c, &o);
+    feed(&c, 1, 3);
+    close_it(c.id);
+    (void)wait_closed(c.id);
     assert_int_equal(fake_gpu_plan.rounds, 0);
-    rig_disconnect(&c);
-    rig_close(&r);
+    rig_end(&c);
 }
 
 static int rounds_before_death, checkpoint_frames;
 
 static void close_and_be_killed(int out)
 {
-    static struct rig_client c;
-    char id[API_ID_CAP];
-    struct rig r;
-
-    open_rig(&r, checkpoint_frames);
-    atomic_store(&fake_gpu_plan.waiting, WAITING);
-    begin(&r, &c, id, SESSION_JOURNAL_SYNC);
-    tell_id(out, id);
+    open_rig(checkpoint_frames);
+    join(SESSION_JOURNAL_SYNC);
+    tell_id(out, c.id);
     if (rounds_before_death < WAITING)
         atomic_store(&fake_gpu_plan.wait_us, 20000);
-    close_it(&r, id);
+    close_it(c.id);
     while (fake_gpu_plan.rounds < rounds_before_death)
         usleep(100);
     if (rounds_before_death >= WAITING) {
-        (void)wait_closed(&r, id);
-        while (core_unsettled(r.core))
+        (void)wait_closed(c.id);
+        while (core_unsettled(rig.core))
             usleep(1000);
     }
     raise(SIGKILL);
 }
 
-static void a_death_changes_nothing(void **state)
+TEST_WITH(a_death_changes_nothing, make_folder, remove_folder)
 {
     /* with a checkpoint after each frame the first round comes behind one of all frames */
     static const struct {
@@ -164,18 +128,16 @@ static void a_death_changes_nothing(void **state)
     struct session_info want = whole(), info;
     struct config config;
     char id[API_ID_CAP];
-    struct rig r;
 
-    (void)state;
     for (size_t i = 0; i < sizeof deaths / sizeof *deaths; i++) {
         rounds_before_death = deaths[i].rounds;
         checkpoint_frames = deaths[i].checkpoint_frames;
         assert_true(WIFSIGNALED(in_a_child(close_and_be_killed, id)));
-        store_config(&r, &config, 2, 0);
+        store_config(&config, 2, 0);
         atomic_store(&fake_gpu_plan.waiting, WAITING); /* before rounds of the replay begin */
-        rig_open_with(&r, &config);
-        wait_until_back(&r, id);
-        info = rig_info(&r, id);
+        rig_open_with(&config);
+        wait_until_back(id);
+        info = rig_info(id);
         assert_int_equal(info.state, SESSION_CLOSED); /* not before it is whole */
         print_message("# killed after %d rounds: %d more\n", deaths[i].rounds,
                       fake_gpu_plan.rounds);
@@ -184,87 +146,49 @@ static void a_death_changes_nothing(void **state)
         assert_int_equal(info.hash, want.hash);
         assert_int_equal(info.revision, want.revision);
         balanced(&info);
-        rig_close(&r);
+        rig_close();
         assert_int_equal(remove_folder(state), 0);
         assert_int_equal(make_folder(state), 0);
     }
 }
 
-static void who_has_no_time_does_without(void **state)
+TEST(who_has_no_time_does_without)
 {
-    static struct rig_client c;
-    char id[API_ID_CAP];
-    struct rig r;
-
-    (void)state;
-    rig_open(&r);
-    atomic_store(&fake_gpu_plan.waiting, WAITING);
-    begin(&r, &c, id, SESSION_JOURNAL_OFF);
+    begin();
     atomic_store(&fake_gpu_plan.hold, true);
-    close_it(&r, id);
+    close_it(c.id);
     while (fake_gpu_plan.busy == 0)
         usleep(100);
-    core_hasten(r.core);
+    core_hasten(rig.core);
     atomic_store(&fake_gpu_plan.hold, false);
-    (void)wait_closed(&r, id);
+    (void)wait_closed(c.id);
     assert_true(fake_gpu_plan.rounds <= 2);
-    rig_disconnect(&c);
-    rig_close(&r);
+    rig_end(&c);
 }
 
-static void a_round_that_fails_is_the_last(void **state)
+TEST(a_round_that_fails_is_the_last)
 {
-    static struct rig_client c;
-    char id[API_ID_CAP];
-    struct rig r;
-
-    (void)state;
-    rig_open(&r);
-    atomic_store(&fake_gpu_plan.waiting, WAITING);
-    begin(&r, &c, id, SESSION_JOURNAL_OFF);
+    begin();
     atomic_store(&fake_gpu_plan.fail_with, ERR_INPUT);
     atomic_store(&fake_gpu_plan.fail_at, SENT + 1);
-    close_it(&r, id);
-    (void)wait_closed(&r, id);
+    close_it(c.id);
+    (void)wait_closed(c.id);
     assert_int_equal(fake_gpu_plan.rounds, 0);
-    rig_disconnect(&c);
-    rig_close(&r);
+    rig_end(&c);
 }
 
-static void one_that_is_deleted_ends(void **state)
+TEST(one_that_is_deleted_ends)
 {
-    static struct rig_client c;
-    char id[API_ID_CAP];
     struct err err = {0};
-    struct rig r;
 
-    (void)state;
-    rig_open(&r);
-    atomic_store(&fake_gpu_plan.waiting, WAITING);
-    begin(&r, &c, id, SESSION_JOURNAL_OFF);
+    begin();
     atomic_store(&fake_gpu_plan.hold, true);
-    close_it(&r, id);
+    close_it(c.id);
     while (fake_gpu_plan.busy == 0)
         usleep(100);
-    assert_int_equal(core_ops.session_delete(r.core, id, &err), 0);
+    assert_int_equal(core_ops.session_delete(rig.core, c.id, &err), 0);
     atomic_store(&fake_gpu_plan.hold, false);
-    rig_disconnect(&c);
-    rig_close(&r); /* every session is gone, or this does not end */
+    rig_end(&c); /* every session is gone, or this does not end */
     assert_int_equal(fake_gpu_plan.sessions, 0);
     assert_int_equal(fake_gpu_plan.wrong, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rounds_come_before_closed),
-        cmocka_unit_test(nothing_closes_it_before_its_rounds),
-        cmocka_unit_test(some_sessions_have_none),
-        cmocka_unit_test_setup_teardown(a_death_changes_nothing, make_folder, remove_folder),
-        cmocka_unit_test(who_has_no_time_does_without),
-        cmocka_unit_test(a_round_that_fails_is_the_last),
-        cmocka_unit_test(one_that_is_deleted_ends),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

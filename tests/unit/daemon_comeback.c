@@ -1,11 +1,6 @@
 /* daemon_comeback.c - how long a client is told to stay away from a session that comes back */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "daemon/disk/comeback.h"
+#include "tests/support/unit.h"
 
 /* `n` frames, one each `frame_us`, the first one after `wait_us`. Returns when the last ended. */
 static uint64_t replay(struct comeback *c, uint64_t wait_us, uint64_t frame_us, int n)
@@ -17,22 +12,20 @@ static uint64_t replay(struct comeback *c, uint64_t wait_us, uint64_t frame_us, 
     return now_us + (uint64_t)(n - 1) * frame_us;
 }
 
-static void nothing_measured_is_asked_again_soon(void **state)
+TEST(nothing_measured_is_asked_again_soon)
 {
     struct comeback c = {0};
 
-    (void)state;
     assert_int_equal(comeback_s(&c, 1000), 1);
     comeback_ended(&c, 9000000);
     assert_int_equal(comeback_s(&c, 1000), 1);
 }
 
 /* Networks are opened within the first frame's time: three seconds that no other frame takes. */
-static void the_wait_for_the_first_frame_is_not_the_others(void **state)
+TEST(the_wait_for_the_first_frame_is_not_the_others)
 {
     struct comeback c = {0};
 
-    (void)state;
     replay(&c, 3000000, 100000, 3);
     assert_int_equal(comeback_s(&c, 45), 5);
     assert_int_equal(comeback_s(&c, 3), 1);
@@ -40,23 +33,21 @@ static void the_wait_for_the_first_frame_is_not_the_others(void **state)
 }
 
 /* Another session's slow frames are soon forgotten. */
-static void the_last_frames_count(void **state)
+TEST(the_last_frames_count)
 {
     struct comeback c = {0};
     uint64_t now_us = replay(&c, 0, 2000000, 50);
 
-    (void)state;
     assert_int_equal(comeback_s(&c, 10), 20);
     for (int i = 1; i <= COMEBACK_ENDS; i++)
         comeback_ended(&c, now_us + (uint64_t)i * 100000);
     assert_int_equal(comeback_s(&c, 45), 5);
 }
 
-static void those_that_are_asked_for_share_the_device(void **state)
+TEST(those_that_are_asked_for_share_the_device)
 {
     struct comeback c = {0};
 
-    (void)state;
     replay(&c, 0, 100000, 10);
     c.asked = 1;
     c.asked_frames = 45;
@@ -72,27 +63,13 @@ static void those_that_are_asked_for_share_the_device(void **state)
 }
 
 /* One that is asked for just now is not among those that were counted. */
-static void the_one_that_asks_counts_at_once(void **state)
+TEST(the_one_that_asks_counts_at_once)
 {
     struct comeback c = {0};
 
-    (void)state;
     replay(&c, 0, 100000, 10);
     assert_int_equal(comeback_s(&c, 45), 5);
     c.asked = 1;
     c.asked_frames = 10;
     assert_int_equal(comeback_s(&c, 45), 5);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_measured_is_asked_again_soon),
-        cmocka_unit_test(the_wait_for_the_first_frame_is_not_the_others),
-        cmocka_unit_test(the_last_frames_count),
-        cmocka_unit_test(those_that_are_asked_for_share_the_device),
-        cmocka_unit_test(the_one_that_asks_counts_at_once),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,9 @@
 /* Configuration: precedence, every kind of error and what it says, and the documents against the
  * table. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "daemon/config.h"
 #include "daemon/config_table.h"
 #include "daemon/ini.h"
+#include "tests/support/unit.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -38,12 +33,11 @@ static int load(struct config *c, const char *text, const char *variable, const 
     return config_load(c, &action, flag ? 4 : 3, argv, env, err);
 }
 
-static void defaults_hold(void **state)
+TEST(defaults_hold)
 {
     struct config c;
     struct err err;
 
-    (void)state;
     assert_int_equal(load(&c, "", NULL, NULL, &err), 0);
     assert_string_equal(c.http.listen, "127.0.0.1");
     assert_int_equal(c.http.port, 8700);
@@ -54,14 +48,13 @@ static void defaults_hold(void **state)
     assert_int_equal(c.auth.mode, CONFIG_AUTH_NONE);
 }
 
-static void flag_over_variable_over_file_over_default(void **state)
+TEST(flag_over_variable_over_file_over_default)
 {
     static const char text[] =
         "# a comment\n; another\n[http]\n  port = 9000 ; why\nmax_body_bytes=2M\n";
     struct config c;
     struct err err;
 
-    (void)state;
     assert_int_equal(load(&c, text, NULL, NULL, &err), 0);
     assert_int_equal(c.http.port, 9000);
     assert_int_equal(c.http.max_body_bytes, 2 << 20);
@@ -75,12 +68,11 @@ static void flag_over_variable_over_file_over_default(void **state)
 }
 
 /* A configuration of an earlier version starts, and what has no effect is known. */
-static void a_retired_key_has_no_effect(void **state)
+TEST(a_retired_key_has_no_effect)
 {
     struct config c;
     struct err err;
 
-    (void)state;
     assert_int_equal(load(&c, "[http]\nport = 9000\n", NULL, NULL, &err), 0);
     assert_string_equal(c.retired, "");
     assert_int_equal(load(&c, "[device]\nanswer_ms = 40\nbatch = 7\n", NULL, NULL, &err), 0);
@@ -92,7 +84,7 @@ static void a_retired_key_has_no_effect(void **state)
     assert_string_equal(c.retired, "device.answer_ms");
 }
 
-static void errors_name_place_key_and_what_is_allowed(void **state)
+TEST(errors_name_place_key_and_what_is_allowed)
 {
     static const struct {
         const char *text, *variable, *flag, *where, *says;
@@ -143,7 +135,6 @@ static void errors_name_place_key_and_what_is_allowed(void **state)
     struct config c;
     struct err err;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         int rc = load(&c, cases[i].text, cases[i].variable, cases[i].flag, &err);
         if (rc != ERR_INPUT || !strstr(err.where, cases[i].where) ||
@@ -152,7 +143,7 @@ static void errors_name_place_key_and_what_is_allowed(void **state)
     }
 }
 
-static void files_of_strangers_are_refused(void **state)
+TEST(files_of_strangers_are_refused)
 {
     char longest[300];
     struct config c;
@@ -160,7 +151,6 @@ static void files_of_strangers_are_refused(void **state)
     char *argv[] = {(char *)"recond", (char *)"--config=/nonexistent/recond.conf", NULL};
     enum config_action action;
 
-    (void)state;
     memset(longest, 'a', sizeof(longest) - 1);
     longest[sizeof(longest) - 1] = '\0';
     assert_int_equal(load(&c, longest, NULL, NULL, &err), ERR_INPUT);
@@ -180,13 +170,12 @@ static int keep_last(void *ctx, const char *section, const char *name, const cha
 }
 
 /* libinih takes an indented line for more of the value above; here each line stands for itself. */
-static void an_indented_line_is_a_line(void **state)
+TEST(an_indented_line_is_a_line)
 {
     char last[200] = "";
     static const char text[] = "[a]\nb = 1\n   c = 2";
     struct err err = {0};
 
-    (void)state;
     assert_int_equal(ini_read_bytes("x", text, sizeof(text) - 1, keep_last, last, &err), 0);
     assert_string_equal(last, "a.c=2");
     assert_int_equal(ini_read_bytes("x", "", 0, keep_last, last, &err), 0);
@@ -194,7 +183,7 @@ static void an_indented_line_is_a_line(void **state)
     assert_string_equal(err.where, "x:1");
 }
 
-static void what_is_printed_can_be_read_again(void **state)
+TEST(what_is_printed_can_be_read_again)
 {
     static const char text[] =
         "[session]\nstep_m = 0.0025\n[device]\nuse = cpu\n[http]\nmax_body_bytes = 3K\n";
@@ -204,7 +193,6 @@ static void what_is_printed_can_be_read_again(void **state)
     size_t len = 0;
     FILE *out = open_memstream(&printed, &len);
 
-    (void)state;
     assert_int_equal(load(&c, text, NULL, NULL, &err), 0);
     config_print(out, &c);
     fclose(out);
@@ -215,13 +203,12 @@ static void what_is_printed_can_be_read_again(void **state)
     free(printed);
 }
 
-static void a_reload_takes_what_it_can(void **state)
+TEST(a_reload_takes_what_it_can)
 {
     struct config now, fresh;
     char later[200];
     struct err err;
 
-    (void)state;
     assert_int_equal(load(&now, "", NULL, NULL, &err), 0);
     assert_int_equal(load(&fresh,
                           "[limits]\nsessions=3\nblocks=100\n[http]\nport=1\n[log]\nlevel=debug\n",
@@ -252,14 +239,13 @@ static char *slurp(const char *name)
 
 /* The example: every key, commented out, at its default, and no other; so it can be read as it
  * stands. */
-static void the_example_names_every_key(void **state)
+TEST(the_example_names_every_key)
 {
     char *text = slurp("deploy/recond.conf"), line[256], section[40] = "", name[48], value[200];
     struct config_key key;
     const char *hint, *at = text;
     int seen = 0;
 
-    (void)state;
     assert_non_null(text);
     for (; *at; at += strcspn(at, "\n"), at += *at == '\n') {
         snprintf(line, sizeof(line), "%.*s", (int)strcspn(at, "\n"), at);
@@ -278,12 +264,11 @@ static void the_example_names_every_key(void **state)
 }
 
 /* The fuzzer starts from a file that reaches every key. */
-static void the_corpus_names_every_key(void **state)
+TEST(the_corpus_names_every_key)
 {
     char *text = slurp("tests/fuzz/corpus/fuzz_daemon_config/every-key"), wanted[100];
     struct config_key key;
 
-    (void)state;
     assert_non_null(text);
     for (int i = 0; config_table_at(&key, i); i++) {
         const char *section, *end, *at;
@@ -300,12 +285,11 @@ static void the_corpus_names_every_key(void **state)
     free(text);
 }
 
-static void the_manual_names_every_key(void **state)
+TEST(the_manual_names_every_key)
 {
     char *text = slurp("docs/recond.conf.5"), wanted[100];
     struct config_key k, *const key = &k;
 
-    (void)state;
     assert_non_null(text);
     for (int i = 0; config_table_at(key, i); i++) {
         const char *at = text;
@@ -325,25 +309,18 @@ static void the_manual_names_every_key(void **state)
     free(text);
 }
 
-int main(void)
+static int make_file(void **state)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(defaults_hold),
-        cmocka_unit_test(flag_over_variable_over_file_over_default),
-        cmocka_unit_test(a_retired_key_has_no_effect),
-        cmocka_unit_test(errors_name_place_key_and_what_is_allowed),
-        cmocka_unit_test(files_of_strangers_are_refused),
-        cmocka_unit_test(an_indented_line_is_a_line),
-        cmocka_unit_test(what_is_printed_can_be_read_again),
-        cmocka_unit_test(a_reload_takes_what_it_can),
-        cmocka_unit_test(the_example_names_every_key),
-        cmocka_unit_test(the_corpus_names_every_key),
-        cmocka_unit_test(the_manual_names_every_key),
-    };
-    int fd = mkstemp(path), rc;
+    int fd = mkstemp(path);
 
-    close(fd);
-    rc = cmocka_run_group_tests(tests, NULL, NULL);
-    unlink(path);
-    return rc;
+    (void)state;
+    return fd < 0 ? fd : close(fd);
 }
+
+static int remove_file(void **state)
+{
+    (void)state;
+    return unlink(path);
+}
+
+TEST_GROUP(make_file, remove_file)

@@ -2,6 +2,7 @@
  * viewers have the newest, and what only a map of points needs is refused. Sessions with a cloud:
  * clients that ask have it beside the cloud, and the device copies none where no client asks. */
 #include "tests/support/core_rig.h"
+#include "tests/support/unit.h"
 
 #define FRAMES 12
 
@@ -14,25 +15,19 @@ static struct session_options depth_options(void)
     return o;
 }
 
-static void each_frame_has_its_map(void **state)
+TEST(each_frame_has_its_map)
 {
     static struct rig_client in;
     struct session_options o = depth_options();
     struct session_info info;
-    char id[API_ID_CAP];
     struct frame f;
-    struct rig r;
 
-    (void)state;
-    rig_open(&r);
-    rig_session(&r, &o, id);
-    rig_connect(&r, &in, id, CONTROL_INGEST);
+    rig_begin(&in, &o);
     for (uint64_t seq = 1; seq <= FRAMES; seq++) {
-        f = rig_frame(&r, seq);
+        f = rig_frame(seq);
         if (seq % 2)
             f.flags &= ~(uint32_t)FRAME_HAS_POSE; /* with a pose or without one: both are used */
-        assert_int_equal(rig_send_frame(&in, &f, NULL), 0);
-        rig_wait_acks(&in, (int)seq);
+        assert_int_equal(rig_ask(&in, &f, (int)seq), 0);
         assert_int_equal(in.acks[seq - 1].status, CONTROL_USED);
         assert_int_equal(in.n_maps, (int)seq);
         assert_true(in.maps[seq - 1] == seq);
@@ -44,87 +39,69 @@ static void each_frame_has_its_map(void **state)
         for (int i = 0; i < 256 * 192; i++) /* what the fake device says everywhere */
             assert_int_equal(in.map.values[i], 1500);
     }
-    info = rig_info(&r, id);
+    info = rig_info(in.id);
     assert_int_equal(info.counts.used, FRAMES);
     assert_int_equal(info.points, 0);
     assert_int_equal(info.options.kind, SESSION_DEPTH);
     assert_int_equal(info.options.journal, SESSION_JOURNAL_OFF);
     assert_true(info.memory_bytes > 0);
-    rig_disconnect(&in);
-    rig_close(&r);
+    rig_end(&in);
 }
 
-static void a_slow_viewer_has_the_newest(void **state)
+TEST(a_slow_viewer_has_the_newest)
 {
     static struct rig_client in, view;
     struct session_options o = depth_options();
-    char id[API_ID_CAP];
-    struct rig r;
 
-    (void)state;
     o.depth_unit = SESSION_DEPTH_UNIT_INVERSE;
-    rig_open(&r);
-    rig_session(&r, &o, id);
-    rig_connect(&r, &in, id, CONTROL_INGEST);
-    rig_connect(&r, &view, id, CONTROL_VIEW);
-    for (uint64_t seq = 1; seq <= FRAMES; seq++) {
-        rig_send(&r, &in, seq);
-        rig_wait_acks(&in, (int)seq);
-    }
+    rig_begin(&in, &o);
+    rig_connect(&view, in.id, CONTROL_VIEW);
+    rig_feed(&in, 1, FRAMES);
     rig_read_all(&view);
     assert_int_equal(in.n_maps, FRAMES);
     assert_int_equal(view.n_maps, 1);
     assert_true(view.map.seq == FRAMES && view.map.unit == DEPTH_INVERSE);
     assert_int_equal(view.map.values[9], 4369); /* 6553.5 / 1.5 m */
     rig_disconnect(&in);
-    rig_disconnect(&view);
-    rig_close(&r);
+    rig_end(&view);
 }
 
 /* A sender that does not read gets each map when it does, and holds nothing up. */
-static void a_slow_sender_misses_nothing(void **state)
+TEST(a_slow_sender_misses_nothing)
 {
     static struct rig_client in;
     struct session_options o = depth_options();
-    char id[API_ID_CAP];
-    struct rig r;
 
-    (void)state;
     o.mode = SESSION_LOSSLESS;
-    rig_open(&r);
-    rig_session(&r, &o, id);
-    rig_connect(&r, &in, id, CONTROL_INGEST);
+    rig_begin(&in, &o);
     for (uint64_t seq = 1; seq <= 8; seq++)
-        assert_int_equal(rig_send(&r, &in, seq), 0);
-    while (rig_info(&r, id).counts.queued)
+        assert_int_equal(rig_send(&in, seq), 0);
+    while (rig_info(in.id).counts.queued)
         usleep(1000);
     assert_int_equal(in.n_maps, 0);
     rig_wait_acks(&in, 8);
     assert_int_equal(in.n_maps, 8);
     for (int i = 0; i < 8; i++)
         assert_true(in.maps[i] == (uint64_t)i + 1 && in.acks[i].seq == (uint64_t)i + 1);
-    rig_disconnect(&in);
-    rig_close(&r);
+    rig_end(&in);
 }
 
-static void a_depth_session_is_small(void **state)
+TEST(a_depth_session_is_small)
 {
     struct session_options o = depth_options(), mono = rig_options();
     char id[API_ID_CAP];
     uint64_t small;
-    struct rig r;
 
-    (void)state;
-    rig_open(&r);
-    rig_session(&r, &o, id);
-    small = rig_info(&r, id).memory_bytes;
+    rig_open();
+    rig_session(&o, id);
+    small = rig_info(id).memory_bytes;
     mono.max_points = 1000000;
-    rig_session(&r, &mono, id);
-    assert_true(small < rig_info(&r, id).memory_bytes / 2);
-    rig_close(&r);
+    rig_session(&mono, id);
+    assert_true(small < rig_info(id).memory_bytes / 2);
+    rig_close();
 }
 
-static void what_needs_a_map_is_refused(void **state)
+TEST(what_needs_a_map_is_refused)
 {
     struct session_options o = depth_options();
     struct session_pose poses[4];
@@ -132,40 +109,35 @@ static void what_needs_a_map_is_refused(void **state)
     char id[API_ID_CAP];
     uint64_t bytes, hash;
     struct err err = {0};
-    struct rig r;
     int n;
 
-    (void)state;
-    rig_open(&r);
-    rig_session(&r, &o, id);
-    assert_int_equal(core_ops.export_open(r.core, id, "", false, &e, &bytes, &hash, &err),
+    rig_open();
+    rig_session(&o, id);
+    assert_int_equal(core_ops.export_open(rig.core, id, "", false, &e, &bytes, &hash, &err),
                      ERR_STATE);
     assert_non_null(strstr(err.text, "kind depth has no map"));
-    assert_int_equal(core_ops.trajectory(r.core, id, 0, poses, 4, &n, &err), ERR_STATE);
-    rig_close(&r);
+    assert_int_equal(core_ops.trajectory(rig.core, id, 0, poses, 4, &n, &err), ERR_STATE);
+    rig_close();
 }
 
 /* One frame at a time, each read by all three before the next. */
-static void clouds_give_depth_to_those_that_ask(void **state)
+TEST(clouds_give_depth_to_those_that_ask)
 {
     static struct rig_client in, all, third, none;
     struct session_options o = rig_options();
     struct rig_client *const clients[] = {&in, &all, &third, &none};
     char id[API_ID_CAP];
-    struct rig r;
 
-    (void)state;
-    rig_open(&r);
-    rig_session(&r, &o, id);
-    rig_connect_depth(&r, &in, id, CONTROL_INGEST, 1);
-    rig_connect_depth(&r, &all, id, CONTROL_VIEW, 1);
-    rig_connect_depth(&r, &third, id, CONTROL_VIEW, 3);
-    rig_connect(&r, &none, id, CONTROL_VIEW);
+    rig_open();
+    rig_session(&o, id);
+    rig_connect_depth(&in, id, CONTROL_INGEST, 1);
+    rig_connect_depth(&all, id, CONTROL_VIEW, 1);
+    rig_connect_depth(&third, id, CONTROL_VIEW, 3);
+    rig_connect(&none, id, CONTROL_VIEW);
     for (uint64_t seq = 1; seq <= FRAMES; seq++) {
-        struct frame f = rig_frame(&r, seq);
+        struct frame f = rig_frame(seq);
 
-        assert_int_equal(rig_send_frame(&in, &f, NULL), 0);
-        rig_wait_acks(&in, (int)seq);
+        assert_int_equal(rig_ask(&in, &f, (int)seq), 0);
         for (int i = 1; i < 4; i++)
             rig_read_all(clients[i]);
         assert_true(in.n_maps == (int)seq && in.maps[seq - 1] == seq);
@@ -182,77 +154,45 @@ static void clouds_give_depth_to_those_that_ask(void **state)
     assert_true(none.n_sync > 0 && none.sync.hash == all.sync.hash && all.sync.points > 0);
     for (int i = 0; i < 4; i++)
         rig_disconnect(clients[i]);
-    rig_close(&r);
+    rig_close();
 }
 
 /* A copy of depth is asked of the device for frames that a client is told of, and for no others; of
  * a session that ties worlds for its keyframes as well. */
-static void depth_is_not_copied_unasked(void **state)
+TEST(depth_is_not_copied_unasked)
 {
     static struct rig_client in, view;
     struct session_options o = rig_options();
-    char id[API_ID_CAP];
-    struct rig r;
 
-    (void)state;
     o.ties = SESSION_TIES_OFF;
-    rig_open(&r);
-    rig_session(&r, &o, id);
-    rig_connect(&r, &in, id, CONTROL_INGEST);
+    rig_begin(&in, &o);
     for (uint64_t seq = 1; seq <= 2 * FRAMES; seq++) {
         if (seq == FRAMES + 1)
-            rig_connect_depth(&r, &view, id, CONTROL_VIEW, 4);
-        rig_send(&r, &in, seq);
-        rig_wait_acks(&in, (int)seq);
+            rig_connect_depth(&view, in.id, CONTROL_VIEW, 4);
+        rig_step(&in, seq, (int)seq);
         assert_int_equal(fake_gpu_plan.depths, seq <= FRAMES ? 0 : (seq - FRAMES + 3) / 4);
     }
     assert_int_equal(in.n_maps, 0);
     rig_disconnect(&view);
-    rig_send(&r, &in, 2 * FRAMES + 1);
-    rig_wait_acks(&in, 2 * FRAMES + 1);
+    rig_step(&in, 2 * FRAMES + 1, 2 * FRAMES + 1);
     assert_int_equal(fake_gpu_plan.depths, FRAMES / 4);
-    rig_disconnect(&in);
-    rig_close(&r);
+    rig_end(&in);
 }
 
 /* A client that reads one message for each frame that comes gets blocks between the maps. */
-static void depth_does_not_hold_the_cloud_up(void **state)
+TEST(depth_does_not_hold_the_cloud_up)
 {
     static struct rig_client in, view;
-    struct session_options o = rig_options();
-    char id[API_ID_CAP];
-    struct rig r;
 
-    (void)state;
-    rig_open(&r);
-    rig_session(&r, &o, id);
-    rig_connect(&r, &in, id, CONTROL_INGEST);
-    rig_connect_depth(&r, &view, id, CONTROL_VIEW, 1);
+    rig_begin(&in, NULL);
+    rig_connect_depth(&view, in.id, CONTROL_VIEW, 1);
     rig_read_all(&view);
     for (uint64_t seq = 1; seq <= 2 * FRAMES; seq++) {
-        rig_send(&r, &in, seq);
-        rig_wait_acks(&in, (int)seq);
+        rig_step(&in, seq, (int)seq);
         rig_read(&view);
     }
     assert_true(view.n_maps >= FRAMES && view.n_blocks >= FRAMES - 1);
     assert_true(view.map.seq >= 2 * FRAMES - 1);
     rig_disconnect(&in);
-    rig_disconnect(&view);
-    rig_close(&r);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_frame_has_its_map),
-        cmocka_unit_test(a_slow_viewer_has_the_newest),
-        cmocka_unit_test(a_slow_sender_misses_nothing),
-        cmocka_unit_test(a_depth_session_is_small),
-        cmocka_unit_test(what_needs_a_map_is_refused),
-        cmocka_unit_test(clouds_give_depth_to_those_that_ask),
-        cmocka_unit_test(depth_is_not_copied_unasked),
-        cmocka_unit_test(depth_does_not_hold_the_cloud_up),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    rig_end(&view);
 }

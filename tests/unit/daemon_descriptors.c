@@ -1,11 +1,6 @@
 /* daemon_descriptors.c - the limit of file descriptors is raised as far as needed and allowed */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "daemon/descriptors.h"
+#include "tests/support/unit.h"
 
 #include <sys/resource.h>
 
@@ -26,27 +21,24 @@ static uint64_t soft_limit(void)
     return l.rlim_cur;
 }
 
-static void test_raised_to_what_is_needed(void **state)
+TEST(test_raised_to_what_is_needed)
 {
-    (void)state;
     set_limit(64);
     assert_int_equal(descriptors_raise(200), 200);
     assert_int_equal(soft_limit(), 200);
 }
 
-static void test_never_lowered(void **state)
+TEST(test_never_lowered)
 {
-    (void)state;
     set_limit(128);
     assert_int_equal(descriptors_raise(100), 128);
     assert_int_equal(soft_limit(), 128);
 }
 
-static void test_no_further_than_allowed(void **state)
+TEST(test_no_further_than_allowed)
 {
     struct rlimit l;
 
-    (void)state;
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &l), 0);
     l.rlim_cur = 64;
     l.rlim_max = 256; /* for good: the last test */
@@ -55,25 +47,13 @@ static void test_no_further_than_allowed(void **state)
     assert_int_equal(soft_limit(), 256);
 }
 
-static void test_both_edges_count(void **state)
+TEST(test_both_edges_count)
 {
     struct config c = {0};
     uint64_t none = descriptors_needed(&c);
 
-    (void)state;
     c.limits.connections = 1000;
     assert_int_equal(descriptors_needed(&c), none + 2000);
     c.limits.sessions = 10;
     assert_true(descriptors_needed(&c) >= none + 2020);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_raised_to_what_is_needed),
-        cmocka_unit_test(test_never_lowered),
-        cmocka_unit_test(test_both_edges_count),
-        cmocka_unit_test(test_no_further_than_allowed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

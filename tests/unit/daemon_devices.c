@@ -1,36 +1,34 @@
 /* Several devices: which are opened, what is said when one is missing, where sessions go. */
 #include "tests/support/core_rig.h"
+#include "tests/support/unit.h"
 
-static void rig_open_devices(struct rig *r, const char *use, int cuda, unsigned broken)
+static void rig_open_devices(const char *use, int cuda, unsigned broken)
 {
     struct config config;
 
-    memset(r, 0, sizeof(*r));
-    memset(&fake_gpu_plan, 0, sizeof(fake_gpu_plan));
+    rig_prepare(&config);
     fake_gpu_plan.cuda_count = cuda;
     fake_gpu_plan.cuda_broken = broken;
-    tiny_models(r->models);
-    rig_config(&config, r->models);
     snprintf(config.device.use, sizeof(config.device.use), "%s", use);
-    rig_open_with(r, &config);
+    rig_open_with(&config);
 }
 
 /* Names of the devices as they are listed, separated by blanks. */
-static const char *device_names(struct rig *r)
+static const char *device_names(void)
 {
     static char names[8192];
     struct api_device d[CORE_DEVICES_MAX];
     int n;
 
     names[0] = '\0';
-    assert_int_equal(core_ops.devices(r->core, d, CORE_DEVICES_MAX, &n, NULL), 0);
+    assert_int_equal(core_ops.devices(rig.core, d, CORE_DEVICES_MAX, &n, NULL), 0);
     for (int i = 0; i < n; i++)
         snprintf(names + strlen(names), sizeof(names) - strlen(names), "%s%s", i ? " " : "",
                  d[i].name);
     return names;
 }
 
-static void words_name_devices(void **state)
+TEST(words_name_devices)
 {
     static const struct {
         const char *use;
@@ -60,7 +58,6 @@ static void words_name_devices(void **state)
         {"cuda:0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16", 99, NULL},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct err err = {0};
         struct devices d;
@@ -80,7 +77,7 @@ static void words_name_devices(void **state)
     }
 }
 
-static void what_opens_computes_and_what_is_missing_is_told(void **state)
+TEST(what_opens_computes_and_what_is_missing_is_told)
 {
     static const struct {
         const char *use;
@@ -100,61 +97,55 @@ static void what_opens_computes_and_what_is_missing_is_told(void **state)
         {"cuda:1 cpu", 1, 0, "cpu", "cuda:1 is needed"},
     };
     char why[API_TEXT_CAP];
-    struct rig r;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        rig_open_devices(&r, cases[i].use, cases[i].cuda, cases[i].broken);
-        assert_string_equal(device_names(&r), cases[i].names);
-        assert_int_equal(core_ops.health(r.core, why), cases[i].missing ? API_FAULT : API_READY);
+        rig_open_devices(cases[i].use, cases[i].cuda, cases[i].broken);
+        assert_string_equal(device_names(), cases[i].names);
+        assert_int_equal(core_ops.health(rig.core, why), cases[i].missing ? API_FAULT : API_READY);
         if (cases[i].missing && !strstr(why, cases[i].missing))
             fail_msg("'%s': '%s'", cases[i].use, why);
-        rig_close(&r);
+        rig_close();
     }
 }
 
 /* Nothing to compute on: it answers, is watched, and takes no session. */
-static void no_device_no_session(void **state)
+TEST(no_device_no_session)
 {
     struct session_options o = rig_options();
     struct session_info info;
     struct err err = {0};
     const char *who;
-    struct rig r;
     int retry = 0;
 
-    (void)state;
-    rig_open_devices(&r, "cuda", 0, 0);
-    assert_int_equal(core_ops.session_create(r.core, &o, "", &info, &retry, &err), ERR_BUSY);
+    rig_open_devices("cuda", 0, 0);
+    assert_int_equal(core_ops.session_create(rig.core, &o, "", &info, &retry, &err), ERR_BUSY);
     assert_non_null(strstr(err.text, "no CUDA in this test"));
     assert_true(retry > 0);
-    assert_true(core_alive_us(r.core, &who) > 0);
-    rig_close(&r);
+    assert_true(core_alive_us(rig.core, &who) > 0);
+    rig_close();
 }
 
 /* Device that a new session goes to. */
-static void create(struct rig *r, char id[API_ID_CAP], const char *expected)
+static void create(char id[API_ID_CAP], const char *expected)
 {
     struct session_options o = rig_options();
 
-    rig_session(r, &o, id);
+    rig_session(&o, id);
     if (expected)
-        assert_string_equal(rig_info(r, id).device, expected);
+        assert_string_equal(rig_info(id).device, expected);
 }
 
-static void new_sessions_spread(void **state)
+TEST(new_sessions_spread)
 {
     struct api_device d[4];
     char id[API_ID_CAP], first[API_ID_CAP];
-    struct rig r;
     int n;
 
-    (void)state;
-    rig_open_devices(&r, "cuda", 4, 0);
-    create(&r, first, "cuda:0");
+    rig_open_devices("cuda", 4, 0);
+    create(first, "cuda:0");
     for (int i = 1; i < 16; i++)
-        create(&r, id, NULL);
-    assert_int_equal(core_ops.devices(r.core, d, 4, &n, NULL), 0);
+        create(id, NULL);
+    assert_int_equal(core_ops.devices(rig.core, d, 4, &n, NULL), 0);
     assert_int_equal(n, 4);
     for (int i = 0; i < 4; i++) {
         assert_int_equal(d[i].sessions, 4);
@@ -162,86 +153,76 @@ static void new_sessions_spread(void **state)
         assert_float_equal(d[i].temperature_c, 40, 0.1);
         assert_int_equal(d[i].errors, 0);
     }
-    assert_int_equal(core_ops.session_delete(r.core, first, NULL), 0);
-    create(&r, id, "cuda:0");
-    rig_close(&r);
+    assert_int_equal(core_ops.session_delete(rig.core, first, NULL), 0);
+    create(id, "cuda:0");
+    rig_close();
 }
 
 /* What sessions do counts more than how many they are or what they hold. */
-static void a_busy_device_gets_no_more(void **state)
+TEST(a_busy_device_gets_no_more)
 {
     static struct rig_client busy, calm[2];
     struct session_options o = rig_options();
     char id[API_ID_CAP];
-    struct rig r;
 
-    (void)state;
-    rig_open_devices(&r, "cuda:0,1", 2, 0);
-    create(&r, id, "cuda:0");
-    rig_connect(&r, &busy, id, CONTROL_INGEST);
+    rig_open_devices("cuda:0,1", 2, 0);
+    create(id, "cuda:0");
+    rig_connect(&busy, id, CONTROL_INGEST);
     o.max_points = 1000000; /* holds far more, and sends little */
     for (int i = 0; i < 2; i++) {
-        atomic_store(&worker_budget(r.core->workers[0])->limit, 0); /* no room on the first */
-        rig_session(&r, &o, id);
-        assert_string_equal(rig_info(&r, id).device, "cuda:1");
-        rig_connect(&r, &calm[i], id, CONTROL_INGEST);
-        rig_send(&r, &calm[i], 1);
-        rig_wait_acks(&calm[i], 1);
+        atomic_store(&worker_budget(rig.core->workers[0])->limit, 0); /* no room on the first */
+        rig_session(&o, id);
+        assert_string_equal(rig_info(id).device, "cuda:1");
+        rig_connect(&calm[i], id, CONTROL_INGEST);
+        rig_step(&calm[i], 1, 1);
     }
-    atomic_store(&worker_budget(r.core->workers[0])->limit, 64ull << 30);
-    for (uint64_t seq = 1; seq <= 60; seq++) {
-        rig_send(&r, &busy, seq);
-        rig_wait_acks(&busy, (int)seq);
-    }
-    create(&r, id, "cuda:1");
+    atomic_store(&worker_budget(rig.core->workers[0])->limit, 64ull << 30);
+    rig_feed(&busy, 1, 60);
+    create(id, "cuda:1");
     rig_disconnect(&busy);
     rig_disconnect(&calm[0]);
     rig_disconnect(&calm[1]);
-    rig_close(&r);
+    rig_close();
 }
 
 /* The best device has no memory left: the next best takes it; none: busy. */
-static void memory_decides_last(void **state)
+TEST(memory_decides_last)
 {
     struct session_options o = rig_options();
     struct session_info info;
     struct err err = {0};
     char id[API_ID_CAP];
-    struct rig r;
     int retry;
 
-    (void)state;
-    rig_open_devices(&r, "cuda", 2, 0);
-    atomic_store(&worker_budget(r.core->workers[0])->limit, 1);
-    create(&r, id, "cuda:1");
-    create(&r, id, "cuda:1");
-    atomic_store(&worker_budget(r.core->workers[1])->limit, 1);
-    assert_int_equal(core_ops.session_create(r.core, &o, "", &info, &retry, &err), ERR_BUSY);
+    rig_open_devices("cuda", 2, 0);
+    atomic_store(&worker_budget(rig.core->workers[0])->limit, 1);
+    create(id, "cuda:1");
+    create(id, "cuda:1");
+    atomic_store(&worker_budget(rig.core->workers[1])->limit, 1);
+    assert_int_equal(core_ops.session_create(rig.core, &o, "", &info, &retry, &err), ERR_BUSY);
     assert_non_null(strstr(err.text, "MiB"));
-    rig_close(&r);
+    rig_close();
 }
 
 /* Frames of sessions on four devices at once; one lost device ends the process, the others answer
  * until then. */
-static void devices_work_side_by_side(void **state)
+TEST(devices_work_side_by_side)
 {
     static struct rig_client c[8];
     struct api_device d[4];
     char id[8][API_ID_CAP];
-    struct rig r;
     int n;
 
-    (void)state;
-    rig_open_devices(&r, "cuda", 4, 0);
+    rig_open_devices("cuda", 4, 0);
     fake_gpu_plan.wait_us = 1000;
     for (int i = 0; i < 8; i++) {
-        create(&r, id[i], NULL);
-        rig_connect(&r, &c[i], id[i], CONTROL_INGEST);
+        create(id[i], NULL);
+        rig_connect(&c[i], id[i], CONTROL_INGEST);
     }
     for (uint64_t seq = 1; seq <= 5; seq++) {
         fake_gpu_plan.hold = seq == 3; /* no device is done, yet each has a batch */
         for (int i = 0; i < 8; i++)
-            rig_send(&r, &c[i], seq);
+            rig_send(&c[i], seq);
         for (int i = 0; seq == 3 && i < 120000 && fake_gpu_plan.busy < 4; i++)
             usleep(500);
         assert_true(seq != 3 || fake_gpu_plan.busy == 4);
@@ -249,26 +230,12 @@ static void devices_work_side_by_side(void **state)
         for (int i = 0; i < 8; i++)
             rig_wait_acks(&c[i], (int)seq);
     }
-    assert_int_equal(core_ops.devices(r.core, d, 4, &n, NULL), 0);
+    assert_int_equal(core_ops.devices(rig.core, d, 4, &n, NULL), 0);
     for (int i = 0; i < 4; i++)
         assert_int_equal(d[i].frames, 10);
     for (int i = 1; i < 8; i++)
-        assert_true(rig_info(&r, id[i]).hash == rig_info(&r, id[0]).hash);
+        assert_true(rig_info(id[i]).hash == rig_info(id[0]).hash);
     for (int i = 0; i < 8; i++)
         rig_disconnect(&c[i]);
-    rig_close(&r);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(words_name_devices),
-        cmocka_unit_test(what_opens_computes_and_what_is_missing_is_told),
-        cmocka_unit_test(no_device_no_session),
-        cmocka_unit_test(new_sessions_spread),
-        cmocka_unit_test(a_busy_device_gets_no_more),
-        cmocka_unit_test(memory_decides_last),
-        cmocka_unit_test(devices_work_side_by_side),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    rig_close();
 }

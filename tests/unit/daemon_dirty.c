@@ -1,17 +1,11 @@
 /* The list of blocks that a client has still to be sent: in their order, each once. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "daemon/session/dirty.h"
+#include "tests/support/unit.h"
 
-static void blocks_come_in_their_order_and_once(void **state)
+TEST(blocks_come_in_their_order_and_once)
 {
     struct dirty d;
 
-    (void)state;
     dirty_open(&d);
     assert_int_equal(dirty_pop(&d), DIRTY_NONE);
     for (uint32_t i = 0; i < 3; i++)
@@ -27,11 +21,10 @@ static void blocks_come_in_their_order_and_once(void **state)
     dirty_free(&d);
 }
 
-static void what_is_put_back_comes_first(void **state)
+TEST(what_is_put_back_comes_first)
 {
     struct dirty d;
 
-    (void)state;
     dirty_open(&d);
     assert_true(dirty_mark(&d, 1) && dirty_mark(&d, 2));
     assert_int_equal(dirty_pop(&d), 1);
@@ -49,14 +42,4 @@ static void what_is_put_back_comes_first(void **state)
     assert_int_equal(dirty_pop(&d), 3);
     assert_int_equal(dirty_pop(&d), DIRTY_NONE);
     dirty_free(&d);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(blocks_come_in_their_order_and_once),
-        cmocka_unit_test(what_is_put_back_comes_first),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

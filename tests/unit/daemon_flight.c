@@ -2,50 +2,55 @@
  * behind, faults in flight, and the end of a session that is in the air. */
 #include "tests/support/bound.h"
 #include "tests/support/core_rig.h"
+#include "tests/support/unit.h"
 
 #include "daemon/config_table.h"
 
 #define SESSIONS 6
 
 struct fleet {
-    struct rig r;
     struct rig_client c[SESSIONS];
     char id[SESSIONS][API_ID_CAP];
     int n;
 };
 
-static void fleet_open_with(struct fleet *f, int n, const char *key, const char *value)
+static struct fleet f;
+
+static void fleet_open_with(int n, const char *key, const char *value)
 {
     struct config_key k;
     struct session_options o = rig_options();
     struct config config;
 
-    memset(&f->r, 0, sizeof(f->r));
-    memset(&fake_gpu_plan, 0, sizeof(fake_gpu_plan));
-    tiny_models(f->r.models);
-    rig_config(&config, f->r.models);
+    rig_prepare(&config);
     assert_true(config_table_find(&k, "device", key, &(const char *){NULL}));
     assert_int_equal(config_table_set(&config, &k, value, NULL), 0);
-    rig_open_with(&f->r, &config);
-    f->n = n;
+    rig_open_with(&config);
+    f.n = n;
     for (int i = 0; i < n; i++) {
-        rig_session(&f->r, &o, f->id[i]);
-        rig_connect(&f->r, &f->c[i], f->id[i], CONTROL_INGEST);
+        rig_session(&o, f.id[i]);
+        rig_connect(&f.c[i], f.id[i], CONTROL_INGEST);
     }
 }
 
-static void fleet_close(struct fleet *f)
+static void fleet_close(void)
 {
-    for (int i = 0; i < f->n; i++)
-        rig_disconnect(&f->c[i]);
-    rig_close(&f->r);
+    for (int i = 0; i < f.n; i++)
+        rig_disconnect(&f.c[i]);
+    rig_close();
 }
 
 /* One frame of each. */
-static void fleet_send(struct fleet *f, uint64_t seq)
+static void fleet_send(uint64_t seq)
 {
-    for (int i = 0; i < f->n; i++)
-        assert_int_equal(rig_send(&f->r, &f->c[i], seq), 0);
+    for (int i = 0; i < f.n; i++)
+        assert_int_equal(rig_send(&f.c[i], seq), 0);
+}
+
+static void fleet_wait(int n)
+{
+    for (int i = 0; i < f.n; i++)
+        rig_wait_acks(&f.c[i], n);
 }
 
 /* At most so many of the client's frames are unanswered. */
@@ -60,25 +65,18 @@ static void keep_up(struct rig_client *c, int sent, int unanswered)
 
 /* Busy sessions fill both flights; frames of one stay in order, and its cloud is what it would be
  * alone. The fake counts a session that flies twice. */
-static void a_batch_is_enqueued_while_one_computes(void **state)
+TEST(a_batch_is_enqueued_while_one_computes)
 {
-    static struct fleet f;
-    struct fleet *alone = calloc(1, sizeof(*alone));
     uint64_t hash;
 
-    (void)state;
-    fleet_open_with(alone, 1, "batch", "2");
-    for (uint64_t seq = 1; seq <= 20; seq++) {
-        fleet_send(alone, seq);
-        rig_wait_acks(&alone->c[0], (int)seq);
-    }
-    hash = rig_info(&alone->r, alone->id[0]).hash;
-    fleet_close(alone);
-    free(alone);
-    fleet_open_with(&f, SESSIONS, "batch", "2");
+    fleet_open_with(1, "batch", "2");
+    rig_feed(&f.c[0], 1, 20);
+    hash = rig_info(f.id[0]).hash;
+    fleet_close();
+    fleet_open_with(SESSIONS, "batch", "2");
     fake_gpu_plan.wait_us = 3000;
     for (uint64_t seq = 1; seq <= 20; seq++) {
-        fleet_send(&f, seq);
+        fleet_send(seq);
         for (int i = 0; i < SESSIONS; i++)
             keep_up(&f.c[i], (int)seq, 3);
     }
@@ -88,41 +86,37 @@ static void a_batch_is_enqueued_while_one_computes(void **state)
             assert_int_equal(f.c[i].acks[k].status, CONTROL_USED);
             assert_int_equal(f.c[i].acks[k].seq, k + 1);
         }
-        assert_true(rig_info(&f.r, f.id[i]).hash == hash);
+        assert_true(rig_info(f.id[i]).hash == hash);
     }
     assert_int_equal(fake_gpu_plan.most_flights, GPU_BATCHES);
     assert_true(fake_gpu_plan.overlapped > 10);
     assert_int_equal(fake_gpu_plan.largest_batch, 2);
-    fleet_close(&f);
+    fleet_close();
 }
 
 /* A frame that comes while a batch computes is enqueued before that is done, not after it, and
  * another may join it until then. The second part depends on time: the test thread may be late, but
  * not in every attempt. */
-static void a_late_frame_need_not_wait_for_the_device(void **state)
+TEST(a_late_frame_need_not_wait_for_the_device)
 {
-    static struct fleet f;
     bool joined = false;
 
-    (void)state;
-    fleet_open_with(&f, 3, "batch", "4");
+    fleet_open_with(3, "batch", "4");
     for (int i = 1; i < 3; i++) { /* their device state is there */
-        assert_int_equal(rig_send(&f.r, &f.c[i], 1), 0);
-        rig_wait_acks(&f.c[i], 1);
+        rig_feed(&f.c[i], 1, 1);
     }
     fake_gpu_plan.wait_us = 100000;
     for (uint64_t seq = 1; seq <= 8; seq++) { /* the worker learns how long a batch takes */
-        assert_int_equal(rig_send(&f.r, &f.c[0], seq), 0);
-        rig_wait_acks(&f.c[0], (int)seq);
+        assert_int_equal(rig_step(&f.c[0], seq, (int)seq), 0);
     }
     for (uint64_t k = 0; k < 20 && !joined; k++) {
         int batches = fake_gpu_plan.batches, overlapped = fake_gpu_plan.overlapped;
 
         fake_gpu_plan.hold = true;
-        assert_int_equal(rig_send(&f.r, &f.c[0], 9 + k), 0);
+        assert_int_equal(rig_send(&f.c[0], 9 + k), 0);
         rig_wait_count(&fake_gpu_plan.batches, batches + 1);
         for (int i = 1; i < 3; i++)
-            assert_int_equal(rig_send(&f.r, &f.c[i], 2 + k), 0);
+            assert_int_equal(rig_send(&f.c[i], 2 + k), 0);
         for (int i = 0; i < 120000 && fake_gpu_plan.overlapped == overlapped; i++)
             usleep(500);
         assert_int_equal(fake_gpu_plan.overlapped, overlapped + 1); /* the first is not done */
@@ -133,87 +127,76 @@ static void a_late_frame_need_not_wait_for_the_device(void **state)
         joined = fake_gpu_plan.largest_batch == 2;
     }
     assert_true(joined);
-    fleet_close(&f);
+    fleet_close();
 }
 
 /* A batch that took far longer than others do holds up the answers of no more than a few: the
  * worker would wait with a frame for others as long as it thinks that the device has work. */
-static void one_slow_batch_is_forgotten(void **state)
+TEST(one_slow_batch_is_forgotten)
 {
-    static struct fleet f;
     uint64_t start_us = 0;
 
-    (void)state;
-    fleet_open_with(&f, 1, "batch", "4");
+    fleet_open_with(1, "batch", "4");
     fake_gpu_plan.wait_us = 2000;
     for (uint64_t seq = 1; seq <= 20; seq++) {
         if (seq == 10)
             fake_gpu_plan.wait_us = 700000;
-        assert_int_equal(rig_send(&f.r, &f.c[0], seq), 0);
-        rig_wait_acks(&f.c[0], (int)seq);
+        assert_int_equal(rig_step(&f.c[0], seq, (int)seq), 0);
         if (seq == 10)
             start_us = clock_us();
         fake_gpu_plan.wait_us = 2000;
     }
     assert_true(bound_at_most("ten frames after a slow one", (double)(clock_us() - start_us) * 1e-3,
                               400, "ms"));
-    fleet_close(&f);
+    fleet_close();
 }
 
 /* A back end that computes while it enqueues has its results out before the next batch begins. */
-static void a_back_end_that_is_done_at_once_is_not_kept(void **state)
+TEST(a_back_end_that_is_done_at_once_is_not_kept)
 {
-    static struct fleet f;
-
-    (void)state;
-    fleet_open_with(&f, 4, "batch", "1");
+    fleet_open_with(4, "batch", "1");
     fake_gpu_plan.delay_us = 2000;
     for (uint64_t seq = 1; seq <= 10; seq++)
-        fleet_send(&f, seq);
-    for (int i = 0; i < 4; i++)
-        rig_wait_acks(&f.c[i], 10);
+        fleet_send(seq);
+    fleet_wait(10);
     assert_int_equal(fake_gpu_plan.overlapped, 0);
-    fleet_close(&f);
+    fleet_close();
 }
 
-static void the_device_fails_with_two_batches_under_way(void **state)
+TEST(the_device_fails_with_two_batches_under_way)
 {
-    static struct fleet f;
     char why[API_TEXT_CAP];
     int faults = 0;
 
-    (void)state;
-    fleet_open_with(&f, SESSIONS, "batch", "2");
+    fleet_open_with(SESSIONS, "batch", "2");
     fake_gpu_plan.wait_us = 5000;
     fake_gpu_plan.fail_with = ERR_DEVICE;
     fake_gpu_plan.fail_wait = 3;
     for (uint64_t seq = 1; seq <= 3; seq++)
-        fleet_send(&f, seq);
+        fleet_send(seq);
     for (int i = 0; i < SESSIONS; i++) {
         rig_wait_acks(&f.c[i], 3); /* every frame has its answer */
         for (int k = 0; k < 3; k++)
             faults += f.c[i].acks[k].reason == CONTROL_FAULT;
-        assert_true(f.c[i].sync.hash == rig_info(&f.r, f.id[i]).hash); /* what was used stays */
+        assert_true(f.c[i].sync.hash == rig_info(f.id[i]).hash); /* what was used stays */
     }
     assert_in_range(faults, 3 * SESSIONS - 2 * 2 * 2, 3 * SESSIONS - 2);
-    assert_true(core_lost(f.r.core)); /* main ends the process with 70 */
-    assert_int_equal(core_ops.health(f.r.core, why), API_FAULT);
-    fleet_close(&f);
+    assert_true(core_lost(rig.core)); /* main ends the process with 70 */
+    assert_int_equal(core_ops.health(rig.core, why), API_FAULT);
+    fleet_close();
 }
 
 /* A batch that fails with its context whole costs its frames; the one beside it arrives. */
-static void one_of_two_batches_fails(void **state)
+TEST(one_of_two_batches_fails)
 {
-    static struct fleet f;
     int used = 0, failed = 0;
 
-    (void)state;
-    fleet_open_with(&f, 4, "batch", "2");
+    fleet_open_with(4, "batch", "2");
     fake_gpu_plan.wait_us = 5000;
     fake_gpu_plan.fail_with = ERR_MEMORY;
     fake_gpu_plan.fail_wait = 2;
     for (uint64_t seq = 1; seq <= 3; seq++)
-        fleet_send(&f, seq);
+        fleet_send(seq);
     for (int i = 0; i < 4; i++) {
         rig_wait_acks(&f.c[i], 3);
         for (int k = 0; k < 3; k++) {
@@ -223,8 +206,8 @@ static void one_of_two_batches_fails(void **state)
     }
     assert_in_range(failed, 1, 2);
     assert_int_equal(used + failed, 12);
-    assert_false(core_lost(f.r.core));
-    fleet_close(&f);
+    assert_false(core_lost(rig.core));
+    fleet_close();
 }
 
 /* A batch of three costs many times what one of two does. */
@@ -235,21 +218,18 @@ static void three_do_not_pay(void)
     fake_gpu_plan.size_us[2] = 30000;
 }
 
-static void those_left_behind_fly_next(void **state)
+TEST(those_left_behind_fly_next)
 {
-    static struct fleet f;
     int batches = 0;
 
-    (void)state;
-    fleet_open_with(&f, 3, "batch_wait_us", "10000"); /* all three board */
+    fleet_open_with(3, "batch_wait_us", "10000"); /* all three board */
     for (uint64_t seq = 1; seq <= 60; seq++) {
         if (seq == 2)
             three_do_not_pay();
         if (seq == 40)
             batches = fake_gpu_plan.batches;
-        fleet_send(&f, seq);
-        for (int i = 0; i < 3; i++)
-            rig_wait_acks(&f.c[i], (int)seq);
+        fleet_send(seq);
+        fleet_wait((int)seq);
     }
     for (int i = 0; i < 3; i++) {
         rig_wait_acks(&f.c[i], 60);
@@ -257,53 +237,47 @@ static void those_left_behind_fly_next(void **state)
             assert_int_equal(f.c[i].acks[k].status, CONTROL_USED);
             assert_int_equal(f.c[i].acks[k].seq, k + 1);
         }
-        assert_true(rig_info(&f.r, f.id[i]).hash == rig_info(&f.r, f.id[0]).hash);
+        assert_true(rig_info(f.id[i]).hash == rig_info(f.id[0]).hash);
     }
     batches = fake_gpu_plan.batches - batches;
     print_message("# 63 frames in %d batches\n", batches);
     assert_true(batches >= 32); /* by threes it is 21; one is tried again now and then */
-    fleet_close(&f);
+    fleet_close();
 }
 
 /* Deleted, closed and stopped while on the device, or left behind: the fake counts a session
  * that is freed in flight, and a device that is closed with work on it. */
-static void sessions_end_in_the_air(void **state)
+TEST(sessions_end_in_the_air)
 {
-    static struct fleet f;
-
-    (void)state;
     for (int round = 0; round < 24; round++) {
-        fleet_open_with(&f, SESSIONS, "batch", round % 2 ? "3" : "2");
+        fleet_open_with(SESSIONS, "batch", round % 2 ? "3" : "2");
         fake_gpu_plan.wait_us = 2000;
         if (round % 2)
             three_do_not_pay();
         for (uint64_t seq = 1; seq <= 8; seq++) {
-            fleet_send(&f, seq);
+            fleet_send(seq);
             for (int i = 0; i < f.n; i++)
                 keep_up(&f.c[i], (int)seq, 2);
         }
         usleep((useconds_t)(round * 250));
-        assert_int_equal(core_ops.session_delete(f.r.core, f.id[0], NULL), 0);
-        assert_int_equal(core_ops.session_close(f.r.core, f.id[1], NULL), 0);
+        assert_int_equal(core_ops.session_delete(rig.core, f.id[0], NULL), 0);
+        assert_int_equal(core_ops.session_close(rig.core, f.id[1], NULL), 0);
         if (round % 3 == 0)
-            core_stop(f.r.core);
-        fleet_close(&f);
+            core_stop(rig.core);
+        fleet_close();
     }
 }
 
 /* The device fails while frames are left behind: these are answered, too. */
-static void the_device_fails_with_some_left_behind(void **state)
+TEST(the_device_fails_with_some_left_behind)
 {
-    static struct fleet f;
-
-    (void)state;
     for (int round = 0; round < 8; round++) {
-        fleet_open_with(&f, 3, "batch", "4");
+        fleet_open_with(3, "batch", "4");
         three_do_not_pay();
         fake_gpu_plan.fail_with = ERR_DEVICE;
         fake_gpu_plan.fail_wait = 16 + round;
         for (uint64_t seq = 1; seq <= 20; seq++) {
-            fleet_send(&f, seq);
+            fleet_send(seq);
             for (int i = 0; i < 3; i++)
                 keep_up(&f.c[i], (int)seq, 2);
         }
@@ -311,29 +285,25 @@ static void the_device_fails_with_some_left_behind(void **state)
             rig_wait_acks(&f.c[i], 20);
             assert_int_equal(f.c[i].acks[19].reason, CONTROL_FAULT);
         }
-        assert_true(core_lost(f.r.core));
-        fleet_close(&f);
+        assert_true(core_lost(rig.core));
+        fleet_close();
     }
 }
 
 /* The device state of a session takes its time to make: frames of others are used meanwhile, and
  * its own wait for it. */
-static void making_a_session_holds_up_nobody(void **state)
+TEST(making_a_session_holds_up_nobody)
 {
-    static struct fleet f;
     uint64_t worst_us = 0;
 
-    (void)state;
-    fleet_open_with(&f, 2, "batch", "2");
-    assert_int_equal(rig_send(&f.r, &f.c[0], 1), 0);
-    rig_wait_acks(&f.c[0], 1);
+    fleet_open_with(2, "batch", "2");
+    rig_feed(&f.c[0], 1, 1);
     fake_gpu_plan.hold_make = true;
     for (uint64_t seq = 1; seq <= 3; seq++)
-        assert_int_equal(rig_send(&f.r, &f.c[1], seq), 0);
+        assert_int_equal(rig_send(&f.c[1], seq), 0);
     for (uint64_t seq = 2; seq <= 100; seq++) {
         uint64_t sent_us = clock_us();
-        assert_int_equal(rig_send(&f.r, &f.c[0], seq), 0);
-        rig_wait_acks(&f.c[0], (int)seq);
+        assert_int_equal(rig_step(&f.c[0], seq, (int)seq), 0);
         worst_us = clock_us() - sent_us > worst_us ? clock_us() - sent_us : worst_us;
     }
     assert_true(bound_at_most("the slowest of 99 frames", (double)worst_us * 1e-3, 250, "ms"));
@@ -343,43 +313,35 @@ static void making_a_session_holds_up_nobody(void **state)
         assert_int_equal(f.c[1].acks[k].status, CONTROL_USED);
         assert_int_equal(f.c[1].acks[k].seq, k + 1);
     }
-    fleet_close(&f);
+    fleet_close();
 }
 
 /* A session is deleted, and the core stopped, while its device state is being made. */
-static void a_session_ends_while_it_is_made(void **state)
+TEST(a_session_ends_while_it_is_made)
 {
-    static struct fleet f;
-
-    (void)state;
     for (int round = 0; round < 4; round++) {
-        fleet_open_with(&f, 4, "batch", "2");
+        fleet_open_with(4, "batch", "2");
         fake_gpu_plan.make_us = 30000;
-        fleet_send(&f, 1);
+        fleet_send(1);
         usleep(20000);
-        assert_int_equal(core_ops.session_delete(f.r.core, f.id[0], NULL), 0);
-        assert_int_equal(core_ops.session_delete(f.r.core, f.id[3], NULL), 0);
+        assert_int_equal(core_ops.session_delete(rig.core, f.id[0], NULL), 0);
+        assert_int_equal(core_ops.session_delete(rig.core, f.id[3], NULL), 0);
         if (round % 2)
-            core_stop(f.r.core);
-        fleet_close(&f); /* counts what was not given back */
+            core_stop(rig.core);
+        fleet_close(); /* counts what was not given back */
     }
 }
 
 /* The context is found lost when a session is made. */
-static void the_device_fails_where_sessions_are_made(void **state)
+TEST(the_device_fails_where_sessions_are_made)
 {
-    static struct fleet f;
-
-    (void)state;
-    fleet_open_with(&f, 2, "batch", "2");
-    assert_int_equal(rig_send(&f.r, &f.c[0], 1), 0);
-    rig_wait_acks(&f.c[0], 1);
+    fleet_open_with(2, "batch", "2");
+    rig_feed(&f.c[0], 1, 1);
     fake_gpu_plan.session_fails = ERR_DEVICE;
-    assert_int_equal(rig_send(&f.r, &f.c[1], 1), 0);
-    rig_wait_acks(&f.c[1], 1);
+    rig_feed(&f.c[1], 1, 1);
     assert_int_equal(f.c[1].acks[0].reason, CONTROL_FAULT);
-    assert_true(core_lost(f.r.core));
-    fleet_close(&f);
+    assert_true(core_lost(rig.core));
+    fleet_close();
 }
 
 /* -------------------------------------------------------------------- company */
@@ -444,14 +406,13 @@ static void *finish_soon(void *arg)
 
 /* One that has been served but for its last steps, and has more work, is company, too; not before
  * that, and not where company costs what it saves. */
-static void company_may_be_at_its_last_steps(void **state)
+TEST(company_may_be_at_its_last_steps)
 {
     struct entries x = {.t = NULL};
     struct turn_entry *got[2];
     pthread_t thread;
     int n;
 
-    (void)state;
     assert_int_equal(turn_new(&x.t, NULL), 0);
     turn_kick(x.t, &x.e[0]);
     turn_kick(x.t, &x.e[1]);
@@ -483,14 +444,13 @@ static void *come_unannounced(void *arg)
 }
 
 /* Where waiting costs nothing, any entry that comes is company. */
-static void anybody_may_be_waited_for(void **state)
+TEST(anybody_may_be_waited_for)
 {
     struct entries x = {.t = NULL};
     struct turn_entry *got;
     pthread_t thread;
     int n;
 
-    (void)state;
     assert_int_equal(turn_new(&x.t, NULL), 0);
     turn_kick(x.t, &x.e[0]);
     assert_int_equal(turn_take(x.t, &got, 1, 0), 1);
@@ -505,14 +465,13 @@ static void anybody_may_be_waited_for(void **state)
     turn_free(&x.t);
 }
 
-static void company_is_waited_for_only_if_it_is_due(void **state)
+TEST(company_is_waited_for_only_if_it_is_due)
 {
     struct entries x = {.t = NULL};
     struct turn_entry *got;
     pthread_t thread;
     int n;
 
-    (void)state;
     assert_int_equal(turn_new(&x.t, NULL), 0);
     turn_kick(x.t, &x.e[0]);
     assert_int_equal(turn_take(x.t, &got, 1, 0), 1);
@@ -542,57 +501,30 @@ static void company_is_waited_for_only_if_it_is_due(void **state)
 /* Frames of four cameras that come together make few batches when there is time to wait. */
 static int batches_of(const char *wait_us)
 {
-    static struct fleet f;
     int batches;
 
-    fleet_open_with(&f, 4, "batch_wait_us", wait_us);
-    fleet_send(&f, 1);
-    for (int i = 0; i < 4; i++)
-        rig_wait_acks(&f.c[i], 1);
+    fleet_open_with(4, "batch_wait_us", wait_us);
+    fleet_send(1);
+    fleet_wait(1);
     batches = fake_gpu_plan.batches;
     for (uint64_t seq = 2; seq <= 21; seq++) {
-        fleet_send(&f, seq);
-        for (int i = 0; i < 4; i++)
-            rig_wait_acks(&f.c[i], (int)seq);
+        fleet_send(seq);
+        fleet_wait((int)seq);
     }
     batches = fake_gpu_plan.batches - batches;
-    fleet_close(&f);
+    fleet_close();
     return batches;
 }
 
 /* A machine with other work may spoil one attempt, not all. */
-static void waiting_makes_batches_larger(void **state)
+TEST(waiting_makes_batches_larger)
 {
     int with = 1, without = 0;
 
-    (void)state;
     for (int i = 0; i < 5 && with >= without; i++) {
         with = batches_of("10000");
         without = batches_of("0");
         print_message("# 80 frames in %d batches, without waiting %d\n", with, without);
     }
     assert_true(with < without);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_batch_is_enqueued_while_one_computes),
-        cmocka_unit_test(a_late_frame_need_not_wait_for_the_device),
-        cmocka_unit_test(one_slow_batch_is_forgotten),
-        cmocka_unit_test(a_back_end_that_is_done_at_once_is_not_kept),
-        cmocka_unit_test(the_device_fails_with_two_batches_under_way),
-        cmocka_unit_test(one_of_two_batches_fails),
-        cmocka_unit_test(those_left_behind_fly_next),
-        cmocka_unit_test(sessions_end_in_the_air),
-        cmocka_unit_test(the_device_fails_with_some_left_behind),
-        cmocka_unit_test(making_a_session_holds_up_nobody),
-        cmocka_unit_test(a_session_ends_while_it_is_made),
-        cmocka_unit_test(the_device_fails_where_sessions_are_made),
-        cmocka_unit_test(company_is_waited_for_only_if_it_is_due),
-        cmocka_unit_test(anybody_may_be_waited_for),
-        cmocka_unit_test(company_may_be_at_its_last_steps),
-        cmocka_unit_test(waiting_makes_batches_larger),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

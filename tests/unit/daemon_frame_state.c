@@ -1,12 +1,7 @@
 /* A frame moves along the table of frame_state.h and no other way. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "daemon/session/frame_state.h"
 #include "proto/checked.h"
+#include "tests/support/unit.h"
 
 #include <signal.h>
 #include <stdbool.h>
@@ -14,7 +9,7 @@
 #include <unistd.h>
 
 /* A used frame, one that the device has twice, and a closing round. */
-static void the_way_of_a_frame(void **state)
+TEST(the_way_of_a_frame)
 {
     static const enum frame_event events[] = {
         FRAME_EVENT_COME,    FRAME_EVENT_COPIED,   FRAME_EVENT_STORED,   FRAME_EVENT_DECODE,
@@ -25,18 +20,16 @@ static void the_way_of_a_frame(void **state)
     };
     atomic_int at = FRAME_STATE_FREE;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++)
         frame_state_move(&at, events[i]);
     assert_int_equal(at, FRAME_STATE_FREE);
 }
 
 /* No state is a trap: from each one a frame comes to its end. Only FREE is without a frame. */
-static void every_frame_can_end(void **state)
+TEST(every_frame_can_end)
 {
     bool ends[FRAME_STATES] = {[FRAME_STATE_FREE] = true};
 
-    (void)state;
     for (int round = 0; round < FRAME_STATES; round++)
         for (int from = 0; from < FRAME_STATES; from++)
             for (int e = 0; e < FRAME_EVENTS; e++) {
@@ -48,15 +41,14 @@ static void every_frame_can_end(void **state)
         assert_true(ends[from]);
 }
 
-static void what_a_thread_holds_makes_no_room(void **state)
+TEST(what_a_thread_holds_makes_no_room)
 {
-    (void)state;
     for (int from = 0; from < FRAME_STATES; from++)
         assert_int_equal(frame_state_after((enum frame_state)from, FRAME_EVENT_DISPLACE) >= 0,
                          from == FRAME_STATE_WAITING || from == FRAME_STATE_READY);
 }
 
-static void a_forbidden_move_is_reported_and_not_made(void **state)
+TEST(a_forbidden_move_is_reported_and_not_made)
 {
     atomic_int at = FRAME_STATE_WAITING;
     int ends[2], status;
@@ -64,7 +56,6 @@ static void a_forbidden_move_is_reported_and_not_made(void **state)
     ssize_t n;
     pid_t child;
 
-    (void)state;
     assert_int_equal(frame_state_after(FRAME_STATE_WAITING, FRAME_EVENT_COMPUTED), -1);
     assert_int_equal(pipe(ends), 0);
     child = fork();
@@ -82,16 +73,4 @@ static void a_forbidden_move_is_reported_and_not_made(void **state)
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(WIFSIGNALED(status) ? WTERMSIG(status) : 0, CHECKED_BUILD ? SIGABRT : 0);
     assert_int_equal(WIFEXITED(status) ? WEXITSTATUS(status) : 0, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_way_of_a_frame),
-        cmocka_unit_test(every_frame_can_end),
-        cmocka_unit_test(what_a_thread_holds_makes_no_room),
-        cmocka_unit_test(a_forbidden_move_is_reported_and_not_made),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
  * the others wait is a matter of tests/unit/daemon_turn.c, where all is simulated, and of
  * tests/bench/greedy, on a machine that is calm. */
 #include "tests/support/core_rig.h"
+#include "tests/support/unit.h"
 
 #define N 8
 #define PERIOD_US (1000000 / 30.0)
@@ -26,17 +27,14 @@ struct result {
     int used, missed, greedy_used, greedy_dropped;
 };
 
-static void open_with_batch(struct rig *r, int batch)
+static void open_with_batch(int batch)
 {
     struct config config;
 
-    memset(r, 0, sizeof(*r));
-    memset(&fake_gpu_plan, 0, sizeof(fake_gpu_plan));
-    tiny_models(r->models);
-    rig_config(&config, r->models);
+    rig_prepare(&config);
     config.device.batch = batch;
     config.session.queue_frames = 64; /* a burst of one is nothing yet */
-    rig_open_with(r, &config);
+    rig_open_with(&config);
 }
 
 static void note(struct result *out, struct phone *p, bool calm)
@@ -53,12 +51,12 @@ static void note(struct result *out, struct phone *p, bool calm)
 
 /* Frames of a phone come at its rate, each up to a period early or late: phases must not lock. One
  * that is too many for the connection is not sent. */
-static void send_due(struct rig *r, struct phone *p, double now_us)
+static void send_due(struct phone *p, double now_us)
 {
     for (; p->next_us <= now_us;
          p->next_us += p->period_us * (0.5 + (double)rand_r(&p->seed) / RAND_MAX))
         if (p->seq - (uint64_t)p->client.n_acks < 200) {
-            rig_send(r, &p->client, ++p->seq);
+            rig_send(&p->client, ++p->seq);
             rig_read_all(&p->client);
         }
 }
@@ -72,7 +70,7 @@ static double next_due_us(void)
     return next_us;
 }
 
-static void run(struct rig *r, struct result *out, double greed)
+static void run(struct result *out, double greed)
 {
     double now_us = 0, skipped_us = 0;
     int batches;
@@ -80,16 +78,14 @@ static void run(struct rig *r, struct result *out, double greed)
     memset(out, 0, sizeof(*out));
     for (int i = 0; i < N; i++) {
         memset(&phones[i], 0, sizeof(phones[i]));
-        rig_session(r,
-                    &(struct session_options){.has_camera = true,
+        rig_session(&(struct session_options){.has_camera = true,
                                               .K = {300, 300, 159.5f, 119.5f},
                                               .camera_w = 320,
                                               .camera_h = 240,
                                               .max_points = 2000},
                     phones[i].id);
-        rig_connect(r, &phones[i].client, phones[i].id, CONTROL_INGEST);
-        rig_send(r, &phones[i].client,
-                 ++phones[i].seq); /* the first frame opens its device state */
+        rig_connect(&phones[i].client, phones[i].id, CONTROL_INGEST);
+        rig_send(&phones[i].client, ++phones[i].seq); /* the first frame opens its device state */
         rig_wait_acks(&phones[i].client, 1);
         phones[i].seen = 1;
         phones[i].seed = (unsigned)i; /* the same moments in both runs */
@@ -101,7 +97,7 @@ static void run(struct rig *r, struct result *out, double greed)
     while (now_us < RUN_US) {
         bool answered = true;
         for (int i = 0; i < N; i++) {
-            send_due(r, &phones[i], now_us);
+            send_due(&phones[i], now_us);
             rig_read_all(&phones[i].client);
             note(out, &phones[i], i > 0);
             answered = answered && (uint64_t)phones[i].client.n_acks == phones[i].seq;
@@ -116,33 +112,23 @@ static void run(struct rig *r, struct result *out, double greed)
         rig_wait_acks(&phones[i].client, (int)phones[i].seq);
         note(out, &phones[i], i > 0);
         rig_disconnect(&phones[i].client);
-        assert_int_equal(core_ops.session_delete(r->core, phones[i].id, NULL), 0);
+        assert_int_equal(core_ops.session_delete(rig.core, phones[i].id, NULL), 0);
     }
 }
 
-static void ten_times_the_rate_takes_nothing(void **state)
+TEST(ten_times_the_rate_takes_nothing)
 {
     static struct result calm, greedy;
-    struct rig r;
 
-    (void)state;
-    open_with_batch(&r, 4);
+    open_with_batch(4);
     fake_gpu_plan.delay_us = 500; /* frames come while it works */
-    run(&r, &calm, 1);
-    run(&r, &greedy, 10);
+    run(&calm, 1);
+    run(&greedy, 10);
     print_message("# others %d and %d frames; the greedy one has %d, loses %d\n", calm.used,
                   greedy.used, greedy.greedy_used, greedy.greedy_dropped);
     assert_int_equal(calm.missed, 0);
     assert_int_equal(greedy.missed, 0); /* all that the others sent was used, */
     assert_true(greedy.greedy_used * (N - 1) > greedy.used); /* it has its share at least, */
     assert_true(greedy.greedy_dropped > 20);                 /* which is not all it wants */
-    rig_close(&r);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ten_times_the_rate_takes_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    rig_close();
 }

@@ -16,12 +16,6 @@
  *   VERDICT=1 with ROUNDS=n (2) pairs of rounds of ROUND_MS=n (4800)
  *   ATTACKERS="ping flood,2^63 length" only these, to tell what each of them costs
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "daemon/clock.h"
 #include "daemon/edges.h"
 #include "daemon/log.h"
@@ -31,6 +25,7 @@
 #include "tests/support/edge.h"
 #include "tests/support/tiny_model.h"
 #include "tests/support/ws_raw.h"
+#include "tests/support/unit.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -493,13 +488,12 @@ static double measure(int n_rounds, int ms)
     return u99 / q99;
 }
 
-static void test_neighbour_beside_attackers(void **state)
+TEST(test_neighbour_beside_attackers)
 {
     pthread_t neighbour;
     double rise = 1;
     int late = 0, endless = 0;
 
-    (void)state;
     atomic_store(&rig.stop, false);
     for (int i = 0; i < N_ATTACKS; i++) {
         if (getenv("ATTACKERS") && !strstr(getenv("ATTACKERS"), attacks[i].name))
@@ -538,14 +532,13 @@ static void test_neighbour_beside_attackers(void **state)
 
 /* It takes nothing and answers no ping: given up after one hang-up time if its kernel does not
  * acknowledge either, after ten if it does. */
-static void test_slow_reader_is_given_up(void **state)
+TEST(test_slow_reader_is_given_up)
 {
     int fd, small = 4096;
     int64_t begun = now_ms(), took;
     struct session_info info;
     struct err err;
 
-    (void)state;
     fd = open_stream(rig.neighbour, "view");
     setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof small);
     assert_true(fd >= 0);
@@ -560,11 +553,4 @@ static void test_slow_reader_is_given_up(void **state)
     close(fd);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_neighbour_beside_attackers),
-        cmocka_unit_test(test_slow_reader_is_given_up),
-    };
-    return cmocka_run_group_tests(tests, start_daemon, stop_daemon);
-}
+TEST_GROUP(start_daemon, stop_daemon)

@@ -1,5 +1,6 @@
 /* The journal: what was appended is read again, over segments, restarts, checkpoints and logs. */
 #include "tests/support/journal_case.h"
+#include "tests/support/unit.h"
 
 #include "daemon/clock.h"
 
@@ -8,24 +9,7 @@
 #include <pthread.h>
 #include <sys/statvfs.h>
 
-static struct case_log a, b;
-static char path[256];
-
-static int setup(void **state)
-{
-    (void)state;
-    memset(&a, 0, sizeof(a));
-    memset(&b, 0, sizeof(b));
-    case_folder(path);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    case_remove(path);
-    return 0;
-}
+static struct case_log b;
 
 static int segments(const char *id)
 {
@@ -34,23 +18,13 @@ static int segments(const char *id)
     int n = 0;
     DIR *d;
 
-    snprintf(dir, sizeof(dir), "%s/sessions/%s", path, id);
+    snprintf(dir, sizeof(dir), "%s/sessions/%s", case_path, id);
     d = opendir(dir);
     assert_non_null(d);
     while ((e = readdir(d)))
         n += strstr(e->d_name, ".seg") != NULL;
     closedir(d);
     return n;
-}
-
-static size_t length_of(int i)
-{
-    return i % 17 == 0 ? 0 : (size_t)(i * 977 % 5000);
-}
-
-static enum journal_type type_of(int i)
-{
-    return i % 5 == 4 ? JOURNAL_OUTCOME : JOURNAL_FRAME;
 }
 
 /* Records [from, last] are entries `base` on. */
@@ -67,8 +41,8 @@ static void check_records(struct journal *j, uint64_t from, uint64_t last, int b
         int i = base + (int)(n - from);
         assert_int_equal(journal_read_next(r, &type, &number, &body, &len, NULL), 0);
         assert_int_equal(number, n);
-        assert_int_equal(type, type_of(i));
-        assert_int_equal(len, length_of(i));
+        assert_int_equal(type, case_type(i));
+        assert_int_equal(len, case_length(i));
         if (len)
             assert_memory_equal(body, case_body((uint64_t)i), len);
     }
@@ -76,44 +50,26 @@ static void check_records(struct journal *j, uint64_t from, uint64_t last, int b
     journal_read_close(&r);
 }
 
-static struct journal_scan scan_of(struct journal *j)
+TEST_WITH(round_trip_over_segments, case_setup, case_teardown)
 {
-    struct journal_scan scan;
-    struct err err = {0};
-
-    if (journal_scan(j, CASE_ID, &scan, &err))
-        fail_msg("%s: %s", err.where, err.text);
-    return scan;
-}
-
-static void append_range(struct case_log *c, int from, int to)
-{
-    for (int i = from; i < to; i++)
-        case_append(c, i, type_of(i), length_of(i));
-}
-
-static void round_trip_over_segments(void **state)
-{
-    struct journal *j = case_open(path, 100000);
+    struct journal *j = case_open(case_path, 100000);
     struct journal_scan scan;
     struct journal_stats stats;
 
-    (void)state;
-    case_new(&a, j, true, 1);
+    case_new(&case_a, j, true, 1);
     for (int i = 0; i < 300; i += 20) { /* several writes, so that segments end in between */
-        append_range(&a, i, i + 20);
-        case_wait(&a, i + 20);
+        case_feed(&case_a, i, i + 20);
     }
-    assert_int_equal(journal_log_last(a.log), 300);
+    assert_int_equal(journal_log_last(case_a.log), 300);
     for (int i = 0; i < 300; i++) {
-        assert_int_equal(a.rc[i], 0);
-        assert_int_equal(a.calls[i], 1);
-        assert_int_equal(a.entries[i].number, i + 1);
+        assert_int_equal(case_a.rc[i], 0);
+        assert_int_equal(case_a.calls[i], 1);
+        assert_int_equal(case_a.entries[i].number, i + 1);
     }
-    assert_int_equal(a.out_of_order, 0);
-    journal_log_free(&a.log);
+    assert_int_equal(case_a.out_of_order, 0);
+    journal_log_free(&case_a.log);
     assert_true(segments(CASE_ID) >= 4);
-    scan = scan_of(j);
+    scan = case_scan(j);
     assert_int_equal(scan.first, 1);
     assert_int_equal(scan.last, 300);
     assert_false(scan.torn);
@@ -129,61 +85,56 @@ static void round_trip_over_segments(void **state)
 }
 
 /* While one group is being written, what comes meanwhile becomes the next one. */
-static void records_share_a_sync(void **state)
+TEST_WITH(records_share_a_sync, case_setup, case_teardown)
 {
-    struct journal *j = case_open(path, 0);
+    struct journal *j = case_open(case_path, 0);
     struct journal_stats stats;
 
-    (void)state;
-    case_new(&a, j, true, 1);
-    append_range(&a, 0, 2000);
-    case_wait(&a, 2000);
+    case_new(&case_a, j, true, 1);
+    case_feed(&case_a, 0, 2000);
     journal_get_stats(j, &stats);
     assert_int_equal(stats.records, 2000);
     assert_true(stats.groups < 1000);
     assert_int_equal(stats.syncs, stats.groups);
-    assert_int_equal(a.out_of_order, 0);
-    journal_log_free(&a.log);
+    assert_int_equal(case_a.out_of_order, 0);
+    journal_log_free(&case_a.log);
     check_records(j, 1, 2000, 0);
     journal_close(&j);
 }
 
-static void an_asynchronous_log_waits_for_no_sync(void **state)
+TEST_WITH(an_asynchronous_log_waits_for_no_sync, case_setup, case_teardown)
 {
-    struct journal *j = case_open(path, 0);
+    struct journal *j = case_open(case_path, 0);
     struct journal_stats stats;
 
-    (void)state;
-    case_new(&a, j, false, 1);
+    case_new(&case_a, j, false, 1);
     for (int i = 0; i < 50; i++) {
-        append_range(&a, i, i + 1);
-        case_wait(&a, i + 1);
+        case_feed(&case_a, i, i + 1);
     }
     journal_get_stats(j, &stats);
     assert_int_equal(stats.groups, 50);
     assert_true(stats.syncs < 10);
-    journal_log_free(&a.log);
-    assert_int_equal(scan_of(j).last, 50);
+    journal_log_free(&case_a.log);
+    assert_int_equal(case_scan(j).last, 50);
     check_records(j, 1, 50, 0);
     journal_close(&j);
 }
 
-static void a_reopened_log_goes_on(void **state)
+TEST_WITH(a_reopened_log_goes_on, case_setup, case_teardown)
 {
     struct journal *j;
     struct journal_scan scan;
 
-    (void)state;
     for (int run = 0; run < 4; run++) {
-        j = case_open(path, 0);
-        case_new(&a, j, true, run ? scan_of(j).last + 1 : 1);
-        append_range(&a, run * 10, run * 10 + 10);
-        case_wait(&a, run * 10 + 10);
-        journal_log_free(&a.log);
+        j = case_open(case_path, 0);
+        case_new(&case_a, j, true, run ? case_scan(j).last + 1 : 1);
+        case_range(&case_a, run * 10, run * 10 + 10);
+        case_wait(&case_a, run * 10 + 10);
+        journal_log_free(&case_a.log);
         journal_close(&j);
     }
-    j = case_open(path, 0);
-    scan = scan_of(j);
+    j = case_open(case_path, 0);
+    scan = case_scan(j);
     assert_int_equal(scan.last, 40);
     assert_int_equal(segments(CASE_ID), 4);
     check_records(j, 1, 40, 0);
@@ -191,15 +142,14 @@ static void a_reopened_log_goes_on(void **state)
 }
 
 /* A log that was opened and never written to leaves nothing that its next opening would meet. */
-static void an_unused_log_leaves_no_segment(void **state)
+TEST_WITH(an_unused_log_leaves_no_segment, case_setup, case_teardown)
 {
-    struct journal *j = case_open(path, 0);
+    struct journal *j = case_open(case_path, 0);
     struct journal_scan scan;
 
-    (void)state;
-    case_new(&a, j, true, 1);
-    journal_log_free(&a.log);
-    scan = scan_of(j);
+    case_new(&case_a, j, true, 1);
+    journal_log_free(&case_a.log);
+    scan = case_scan(j);
     assert_int_equal(scan.first, 1);
     assert_int_equal(scan.last, 0);
     assert_int_equal(segments(CASE_ID), 0);
@@ -214,63 +164,58 @@ static void wait_segments(int n)
     assert_int_equal(segments(CASE_ID), n);
 }
 
-static void forget_removes_whole_segments_only(void **state)
+TEST_WITH(forget_removes_whole_segments_only, case_setup, case_teardown)
 {
-    struct journal *j = case_open(path, 0);
+    struct journal *j = case_open(case_path, 0);
     struct journal_reader *r;
     struct journal_stats stats;
     struct journal_scan scan;
 
-    (void)state;
-    case_new(&a, j, true, 1);
+    case_new(&case_a, j, true, 1);
     for (int i = 0; i < 50; i += 10) { /* segments 1-10, 11-20, ... */
-        append_range(&a, i, i + 10);
-        case_wait(&a, i + 10);
-        journal_log_cut(a.log);
+        case_feed(&case_a, i, i + 10);
+        journal_log_cut(case_a.log);
     }
     wait_segments(5);
-    journal_log_forget(a.log, 30); /* record 30 itself is still wanted: 21-30 stays */
+    journal_log_forget(case_a.log, 30); /* record 30 itself is still wanted: 21-30 stays */
     wait_segments(3);
-    scan = scan_of(j);
+    scan = case_scan(j);
     assert_int_equal(scan.first, 21);
     assert_int_equal(scan.last, 50);
-    journal_log_forget(a.log, 31);
+    journal_log_forget(case_a.log, 31);
     wait_segments(2);
-    journal_log_forget(a.log, 1000); /* the last one always stays: it says where numbers are */
+    journal_log_forget(case_a.log, 1000); /* the last one always stays: it says where numbers are */
     wait_segments(1);
-    scan = scan_of(j);
+    scan = case_scan(j);
     assert_int_equal(scan.first, 41);
     check_records(j, 43, 50, 42);
     assert_int_equal(journal_read_open(&r, j, CASE_ID, 40, 50, NULL), ERR_NOT_FOUND);
     assert_null(r);
     journal_get_stats(j, &stats);
     assert_int_equal(stats.used_bytes, scan.bytes);
-    append_range(&a, 50, 60);
-    case_wait(&a, 60);
+    case_feed(&case_a, 50, 60);
     assert_int_equal(segments(CASE_ID), 2);
-    journal_log_free(&a.log);
-    assert_int_equal(scan_of(j).last, 60);
+    journal_log_free(&case_a.log);
+    assert_int_equal(case_scan(j).last, 60);
     journal_close(&j);
 }
 
-static void remove_takes_the_folder(void **state)
+TEST_WITH(remove_takes_the_folder, case_setup, case_teardown)
 {
-    struct journal *j = case_open(path, 0);
+    struct journal *j = case_open(case_path, 0);
     struct journal_stats stats;
     struct stat st;
     char name[400];
 
-    (void)state;
-    case_new(&a, j, true, 1);
-    append_range(&a, 0, 10);
-    case_wait(&a, 10);
-    journal_log_free(&a.log);
-    snprintf(name, sizeof(name), "%s/sessions/%s/meta.json", path, CASE_ID);
+    case_new(&case_a, j, true, 1);
+    case_feed(&case_a, 0, 10);
+    journal_log_free(&case_a.log);
+    snprintf(name, sizeof(name), "%s/sessions/%s/meta.json", case_path, CASE_ID);
     close(open(name, O_CREAT | O_WRONLY, 0600));
     assert_int_equal(journal_remove(j, CASE_ID, NULL), 0);
-    snprintf(name, sizeof(name), "%s/sessions/%s", path, CASE_ID);
+    snprintf(name, sizeof(name), "%s/sessions/%s", case_path, CASE_ID);
     assert_int_not_equal(stat(name, &st), 0);
-    snprintf(name, sizeof(name), "%s/sessions/.gone-%s", path, CASE_ID);
+    snprintf(name, sizeof(name), "%s/sessions/.gone-%s", case_path, CASE_ID);
     assert_int_not_equal(stat(name, &st), 0);
     journal_get_stats(j, &stats);
     assert_int_equal(stats.used_bytes, 0);
@@ -281,91 +226,86 @@ static void remove_takes_the_folder(void **state)
     assert_int_equal(mkdir(name, 0700), 0);
     strcat(name, "/00000000000000000001.seg");
     close(open(name, O_CREAT | O_WRONLY, 0600));
-    j = case_open(path, 0);
+    j = case_open(case_path, 0);
     assert_int_not_equal(stat(name, &st), 0);
     journal_close(&j);
 }
 
-static void one_process_has_the_folder(void **state)
+TEST_WITH(one_process_has_the_folder, case_setup, case_teardown)
 {
-    const struct journal_config config = {.path = path};
-    struct journal *j = case_open(path, 0), *second;
+    const struct journal_config config = {.path = case_path};
+    struct journal *j = case_open(case_path, 0), *second;
     struct err err = {0};
     struct stat st;
 
-    (void)state;
-    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(stat(case_path, &st), 0);
     assert_int_equal(st.st_mode & 0777, 0700);
     assert_int_equal(journal_open(&second, &config, &err), ERR_BUSY);
     assert_null(second);
-    assert_string_equal(err.where, path);
+    assert_string_equal(err.where, case_path);
     journal_close(&j);
-    j = case_open(path, 0);
+    j = case_open(case_path, 0);
     journal_close(&j);
 }
 
 /* A body over the bound fails alone; its neighbours and the numbers do not notice. */
-static void too_long_a_body_fails_alone(void **state)
+TEST_WITH(too_long_a_body_fails_alone, case_setup, case_teardown)
 {
     uint8_t *big = calloc(1, JOURNAL_BODY_MAX + 1);
-    struct journal *j = case_open(path, 0);
+    struct journal *j = case_open(case_path, 0);
 
-    (void)state;
-    case_new(&a, j, true, 1);
-    case_append(&a, 0, type_of(0), length_of(0));
-    a.entries[1].type = JOURNAL_FRAME;
-    a.entries[1].n_parts = 1;
-    a.entries[1].part[0] = (struct iovec){big, JOURNAL_BODY_MAX + 1};
-    journal_append(a.log, &a.entries[1]);
-    a.entries[2].type = JOURNAL_FRAME;
-    a.entries[2].n_parts = 1;
-    a.entries[2].part[0] = (struct iovec){big, JOURNAL_BODY_MAX};
-    journal_append(a.log, &a.entries[2]);
-    case_wait(&a, 3);
-    assert_int_equal(a.rc[0], 0);
-    assert_int_equal(a.rc[1], ERR_LIMIT);
-    assert_int_equal(a.entries[1].number, 0);
-    assert_int_equal(a.rc[2], 0);
-    assert_int_equal(a.entries[2].number, 2);
-    assert_false(journal_log_fenced(a.log));
-    journal_log_free(&a.log);
-    assert_int_equal(scan_of(j).last, 2);
+    case_new(&case_a, j, true, 1);
+    case_append(&case_a, 0, case_type(0), case_length(0));
+    case_a.entries[1].type = JOURNAL_FRAME;
+    case_a.entries[1].n_parts = 1;
+    case_a.entries[1].part[0] = (struct iovec){big, JOURNAL_BODY_MAX + 1};
+    journal_append(case_a.log, &case_a.entries[1]);
+    case_a.entries[2].type = JOURNAL_FRAME;
+    case_a.entries[2].n_parts = 1;
+    case_a.entries[2].part[0] = (struct iovec){big, JOURNAL_BODY_MAX};
+    journal_append(case_a.log, &case_a.entries[2]);
+    case_wait(&case_a, 3);
+    assert_int_equal(case_a.rc[0], 0);
+    assert_int_equal(case_a.rc[1], ERR_LIMIT);
+    assert_int_equal(case_a.entries[1].number, 0);
+    assert_int_equal(case_a.rc[2], 0);
+    assert_int_equal(case_a.entries[2].number, 2);
+    assert_false(journal_log_fenced(case_a.log));
+    journal_log_free(&case_a.log);
+    assert_int_equal(case_scan(j).last, 2);
     journal_close(&j);
     free(big);
 }
 
 /* What is pending at the end is written; what comes after it fails, at once and once. */
-static void stop_writes_what_is_pending(void **state)
+TEST_WITH(stop_writes_what_is_pending, case_setup, case_teardown)
 {
-    struct journal *j = case_open(path, 0);
+    struct journal *j = case_open(case_path, 0);
 
-    (void)state;
-    case_new(&a, j, true, 1);
-    append_range(&a, 0, 1000);
+    case_new(&case_a, j, true, 1);
+    case_range(&case_a, 0, 1000);
     journal_stop(j);
-    assert_int_equal(a.n_done, 1000);
-    assert_int_equal(journal_log_last(a.log), 1000);
-    append_range(&a, 1000, 1001);
-    assert_int_equal(a.calls[1000], 1);
-    assert_int_equal(a.rc[1000], ERR_IO);
-    journal_log_free(&a.log);
-    assert_int_equal(scan_of(j).last, 1000);
+    assert_int_equal(case_a.n_done, 1000);
+    assert_int_equal(journal_log_last(case_a.log), 1000);
+    case_range(&case_a, 1000, 1001);
+    assert_int_equal(case_a.calls[1000], 1);
+    assert_int_equal(case_a.rc[1000], ERR_IO);
+    journal_log_free(&case_a.log);
+    assert_int_equal(case_scan(j).last, 1000);
     journal_close(&j);
 }
 
-static void a_full_folder_says_so(void **state)
+TEST_WITH(a_full_folder_says_so, case_setup, case_teardown)
 {
     const struct journal_config config = {
-        .path = path, .high_water_percent = 101, .max_bytes = 40000};
+        .path = case_path, .high_water_percent = 101, .max_bytes = 40000};
     struct journal *j;
 
-    (void)state;
     log_open(CONFIG_LOG_TEXT, LOG_EMERG);
     assert_int_equal(journal_open(&j, &config, NULL), 0);
     assert_false(journal_full(j));
-    case_new(&a, j, true, 1);
-    append_range(&a, 0, 30);
-    case_wait(&a, 30);
+    case_new(&case_a, j, true, 1);
+    case_feed(&case_a, 0, 30);
     for (int i = 0; i < 120000 && !journal_full(j); i++)
         usleep(500);
     assert_true(journal_full(j));
@@ -373,7 +313,7 @@ static void a_full_folder_says_so(void **state)
         assert_true(i < 120000); /* it is alive though it waits for room */
         usleep(500);
     }
-    journal_log_free(&a.log);
+    journal_log_free(&case_a.log);
     assert_int_equal(journal_remove(j, CASE_ID, NULL), 0);
     for (int i = 0; i < 120000 && journal_full(j); i++)
         usleep(500);
@@ -383,7 +323,7 @@ static void a_full_folder_says_so(void **state)
 
 static int open_with_mark(int percent)
 {
-    const struct journal_config config = {.path = path, .high_water_percent = percent};
+    const struct journal_config config = {.path = case_path, .high_water_percent = percent};
     struct journal *j;
     int full;
 
@@ -395,15 +335,14 @@ static int open_with_mark(int percent)
 }
 
 /* The mark is a share of the file system, as df(1) counts it. */
-static void the_mark_is_the_disks(void **state)
+TEST_WITH(the_mark_is_the_disks, case_setup, case_teardown)
 {
     struct statvfs fs;
     uint64_t taken;
     int percent;
 
-    (void)state;
-    assert_int_equal(mkdir(path, 0700), 0);
-    assert_int_equal(statvfs(path, &fs), 0);
+    assert_int_equal(mkdir(case_path, 0700), 0);
+    assert_int_equal(statvfs(case_path, &fs), 0);
     taken = fs.f_blocks - fs.f_bfree;
     percent = (int)(taken * 100 / (taken + fs.f_bavail));
     assert_int_equal(open_with_mark(percent + 2), 0);
@@ -414,51 +353,29 @@ static void the_mark_is_the_disks(void **state)
 /* Two logs, each from a thread of its own, do not mix. */
 static void *feed(void *arg)
 {
-    append_range(arg, 0, 1000);
+    case_range(arg, 0, 1000);
     return NULL;
 }
 
-static void logs_do_not_mix(void **state)
+TEST_WITH(logs_do_not_mix, case_setup, case_teardown)
 {
-    struct journal *j = case_open(path, 200000);
+    struct journal *j = case_open(case_path, 200000);
     pthread_t threads[2];
     struct journal_scan scan;
 
-    (void)state;
-    case_new(&a, j, true, 1);
+    case_new(&case_a, j, true, 1);
     assert_int_equal(journal_log_new(&b.log, j, CASE_OTHER_ID, false, 1, case_done, &b, NULL), 0);
-    pthread_create(&threads[0], NULL, feed, &a);
+    pthread_create(&threads[0], NULL, feed, &case_a);
     pthread_create(&threads[1], NULL, feed, &b);
     pthread_join(threads[0], NULL);
     pthread_join(threads[1], NULL);
-    journal_log_free(&a.log);
+    journal_log_free(&case_a.log);
     journal_log_free(&b.log);
-    assert_int_equal(a.n_done, 1000);
+    assert_int_equal(case_a.n_done, 1000);
     assert_int_equal(b.n_done, 1000);
-    assert_int_equal(a.out_of_order + b.out_of_order, 0);
+    assert_int_equal(case_a.out_of_order + b.out_of_order, 0);
     check_records(j, 1, 1000, 0);
     assert_int_equal(journal_scan(j, CASE_OTHER_ID, &scan, NULL), 0);
     assert_int_equal(scan.last, 1000);
     journal_close(&j);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(round_trip_over_segments, setup, teardown),
-        cmocka_unit_test_setup_teardown(records_share_a_sync, setup, teardown),
-        cmocka_unit_test_setup_teardown(an_asynchronous_log_waits_for_no_sync, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_reopened_log_goes_on, setup, teardown),
-        cmocka_unit_test_setup_teardown(an_unused_log_leaves_no_segment, setup, teardown),
-        cmocka_unit_test_setup_teardown(forget_removes_whole_segments_only, setup, teardown),
-        cmocka_unit_test_setup_teardown(remove_takes_the_folder, setup, teardown),
-        cmocka_unit_test_setup_teardown(one_process_has_the_folder, setup, teardown),
-        cmocka_unit_test_setup_teardown(too_long_a_body_fails_alone, setup, teardown),
-        cmocka_unit_test_setup_teardown(stop_writes_what_is_pending, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_full_folder_says_so, setup, teardown),
-        cmocka_unit_test_setup_teardown(the_mark_is_the_disks, setup, teardown),
-        cmocka_unit_test_setup_teardown(logs_do_not_mix, setup, teardown),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,6 +14,7 @@
  */
 #include "tests/support/sample.h"
 #include "tests/support/journal_case.h"
+#include "tests/support/unit.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -228,11 +229,10 @@ static size_t first_case(void)
     return sample_full() ? 0 : sample_seed() % (unsigned)stride();
 }
 
-static void every_length(void **state)
+TEST(every_length)
 {
     struct journal_scan scan;
 
-    (void)state;
     for (size_t cut = truth_len - TAIL_BYTES + first_case(); cut < truth_len;
          cut += (size_t)stride()) {
         const struct record *r = record_of(cut); /* the first one that is not whole */
@@ -281,13 +281,12 @@ static void check_flip(size_t at, int bit, int *n_damaged, int *n_torn)
     put_back();
 }
 
-static void every_bit(void **state)
+TEST(every_bit)
 {
     int n_damaged = 0, n_torn = 0, n = 0;
     struct journal_scan scan;
     struct stat st;
 
-    (void)state;
     for (size_t bit = first_case(); bit < TAIL_BYTES * 8; bit += (size_t)stride(), n++)
         check_flip(truth_len - TAIL_BYTES + bit / 8, (int)(bit % 8), &n_damaged, &n_torn);
     assert_int_equal(n_damaged + n_torn, n);
@@ -311,13 +310,12 @@ static int cut_file(const char *name, off_t by)
 
 /* Whatever happens to a segment that is not the last one is damage, a cut at its end too; so are
  * one that is missing and one that belongs elsewhere. */
-static void earlier_segments_are_never_cut(void **state)
+TEST(earlier_segments_are_never_cut)
 {
     char aside[480];
     struct journal_scan scan;
     struct stat st;
 
-    (void)state;
     snprintf(aside, sizeof(aside), "%s/aside", folder);
     assert_int_equal(rename(first_name, aside), 0);
     assert_int_equal(journal_scan(j, CASE_ID, &scan, NULL), 0);
@@ -355,13 +353,4 @@ static void earlier_segments_are_never_cut(void **state)
     assert_int_equal(rename(aside, last_name), 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_length),
-        cmocka_unit_test(every_bit),
-        cmocka_unit_test(earlier_segments_are_never_cut),
-    };
-
-    return cmocka_run_group_tests(tests, setup, teardown);
-}
+TEST_GROUP(setup, teardown)

@@ -4,54 +4,11 @@
 
 #include "daemon/clock.h"
 #include "tests/support/bound.h"
+#include "tests/support/unit.h"
 
 #include <fcntl.h>
 
-static struct case_log a;
-static char path[256];
-
-static int setup(void **state)
-{
-    (void)state;
-    memset(&a, 0, sizeof(a));
-    case_folder(path);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    case_remove(path);
-    return 0;
-}
-
-static size_t length_of(int i)
-{
-    return i % 17 == 0 ? 0 : (size_t)(i * 977 % 5000);
-}
-
-static enum journal_type type_of(int i)
-{
-    return i % 5 == 4 ? JOURNAL_OUTCOME : JOURNAL_FRAME;
-}
-
-static struct journal_scan scan_of(struct journal *j)
-{
-    struct journal_scan scan;
-    struct err err = {0};
-
-    if (journal_scan(j, CASE_ID, &scan, &err))
-        fail_msg("%s: %s", err.where, err.text);
-    return scan;
-}
-
-static void append_range(struct case_log *c, int from, int to)
-{
-    for (int i = from; i < to; i++)
-        case_append(c, i, type_of(i), length_of(i));
-}
-
-static void only_ids_become_paths(void **state)
+TEST_WITH(only_ids_become_paths, case_setup, case_teardown)
 {
     static const char *const wrong[] = {"",
                                         ".",
@@ -61,26 +18,28 @@ static void only_ids_become_paths(void **state)
                                         "ABCDEFGHIJKLMNOPQRSTUVWXYZ",
                                         "abcdefghijklmnopqrstuvwxyza",
                                         "abcdefghijklmnopqrstuvwxy1"};
-    struct journal *j = case_open(path, 0);
+    struct journal *j = case_open(case_path, 0);
     struct journal_reader *r;
     struct journal_scan scan;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-        assert_int_equal(journal_log_new(&a.log, j, wrong[i], true, 1, case_done, &a, NULL),
-                         ERR_INPUT);
-        assert_null(a.log);
+        assert_int_equal(
+            journal_log_new(&case_a.log, j, wrong[i], true, 1, case_done, &case_a, NULL),
+            ERR_INPUT);
+        assert_null(case_a.log);
         assert_int_equal(journal_scan(j, wrong[i], &scan, NULL), ERR_INPUT);
         assert_int_equal(journal_read_open(&r, j, wrong[i], 1, 2, NULL), ERR_INPUT);
         assert_int_equal(journal_remove(j, wrong[i], NULL), ERR_INPUT);
     }
-    assert_int_equal(journal_log_new(&a.log, j, CASE_ID, true, 0, case_done, &a, NULL), ERR_INPUT);
+    assert_int_equal(journal_log_new(&case_a.log, j, CASE_ID, true, 0, case_done, &case_a, NULL),
+                     ERR_INPUT);
     journal_close(&j);
 }
 
 static void segment_path(char name[400], uint64_t first)
 {
-    snprintf(name, 400, "%s/sessions/%s/%020llu.seg", path, CASE_ID, (unsigned long long)first);
+    snprintf(name, 400, "%s/sessions/%s/%020llu.seg", case_path, CASE_ID,
+             (unsigned long long)first);
 }
 
 /* Records [from, last] are asked for; returns what the call after `good` of them says. */
@@ -102,23 +61,20 @@ static int read_after(struct journal *j, uint64_t from, uint64_t last, int good)
 }
 
 /* A file that changes after it was checked is noticed: each record is checked when it is read. */
-static void what_changed_is_not_read(void **state)
+TEST_WITH(what_changed_is_not_read, case_setup, case_teardown)
 {
-    struct journal *j = case_open(path, 0);
+    struct journal *j = case_open(case_path, 0);
     struct journal_reader *r;
     char name[400], aside[420];
     struct stat st;
     uint8_t byte;
     int fd;
 
-    (void)state;
-    case_new(&a, j, true, 1);
-    append_range(&a, 0, 10);
-    case_wait(&a, 10);
-    journal_log_cut(a.log);
-    append_range(&a, 10, 20);
-    case_wait(&a, 20);
-    journal_log_free(&a.log);
+    case_new(&case_a, j, true, 1);
+    case_feed(&case_a, 0, 10);
+    journal_log_cut(case_a.log);
+    case_feed(&case_a, 10, 20);
+    journal_log_free(&case_a.log);
     assert_int_equal(read_after(j, 1, 20, 20), ERR_END);
     assert_int_equal(read_after(j, 5, 4, 0), ERR_END);
     assert_int_equal(read_after(j, 1, 21, 20), ERR_IO); /* record 21 was not written */
@@ -126,7 +82,7 @@ static void what_changed_is_not_read(void **state)
     segment_path(name, 1);
     fd = open(name, O_RDWR);
     assert_int_equal(fstat(fd, &st), 0);
-    for (off_t back = 1; back < 24 + (off_t)length_of(9); back += 97) { /* in record 10 */
+    for (off_t back = 1; back < 24 + (off_t)case_length(9); back += 97) { /* in record 10 */
         assert_int_equal(pread(fd, &byte, 1, st.st_size - back), 1);
         byte ^= 4;
         assert_int_equal(pwrite(fd, &byte, 1, st.st_size - back), 1);
@@ -156,16 +112,15 @@ static void put_le(uint8_t *p, uint64_t v, int n)
 /* A sender fills a frame with headers of the longest records there can be, and the machine stops
  * while it is written. The search behind the tear has an end, and in doubt it cuts nothing: one
  * that read every body that is announced would take weeks, which the runner does not allow. */
-static void a_hostile_body_costs_little(void **state)
+TEST_WITH(a_hostile_body_costs_little, case_setup, case_teardown)
 {
     uint8_t *bomb = calloc(1, JOURNAL_BODY_MAX);
-    struct journal *j = case_open(path, 0);
+    struct journal *j = case_open(case_path, 0);
     struct journal_scan scan;
     uint64_t start;
     char name[400];
     struct stat st;
 
-    (void)state;
     for (size_t at = 0; at + 24 <= JOURNAL_BODY_MAX; at += 24) {
         put_le(bomb + at, 0x4c4a4352, 4);
         bomb[at + 4] = JOURNAL_FRAME;
@@ -174,21 +129,20 @@ static void a_hostile_body_costs_little(void **state)
                4);
         put_le(bomb + at + 16, 3, 8);
     }
-    case_new(&a, j, true, 1);
-    append_range(&a, 0, 1);
-    case_wait(&a, 1);
-    a.entries[1].type = JOURNAL_FRAME;
-    a.entries[1].n_parts = 1;
-    a.entries[1].part[0] = (struct iovec){bomb, JOURNAL_BODY_MAX};
-    journal_append(a.log, &a.entries[1]);
-    case_wait(&a, 2);
-    journal_log_free(&a.log);
-    assert_int_equal(scan_of(j).last, 2);
+    case_new(&case_a, j, true, 1);
+    case_feed(&case_a, 0, 1);
+    case_a.entries[1].type = JOURNAL_FRAME;
+    case_a.entries[1].n_parts = 1;
+    case_a.entries[1].part[0] = (struct iovec){bomb, JOURNAL_BODY_MAX};
+    journal_append(case_a.log, &case_a.entries[1]);
+    case_wait(&case_a, 2);
+    journal_log_free(&case_a.log);
+    assert_int_equal(case_scan(j).last, 2);
     segment_path(name, 1);
     assert_int_equal(stat(name, &st), 0);
     assert_int_equal(truncate(name, st.st_size - 1), 0);
     start = clock_us();
-    scan = scan_of(j);
+    scan = case_scan(j);
     assert_true(bound_at_most("the scan", (double)(clock_us() - start) * 1e-6, 20, "s"));
     assert_int_equal(scan.last, 1);
     assert_true(scan.damaged);
@@ -199,24 +153,22 @@ static void a_hostile_body_costs_little(void **state)
 }
 
 /* Records of a later build are no torn tail: what stands before them is read, and nothing goes. */
-static void another_builds_record_is_kept(void **state)
+TEST_WITH(another_builds_record_is_kept, case_setup, case_teardown)
 {
-    struct journal *j = case_open(path, 0);
+    struct journal *j = case_open(case_path, 0);
     struct journal_scan scan;
     struct stat before, after;
     char name[400];
 
-    (void)state;
-    case_new(&a, j, true, 1);
-    append_range(&a, 0, 5);
-    case_wait(&a, 5);
-    case_append(&a, 5, (enum journal_type)7, 100);
-    case_wait(&a, 6);
-    journal_log_free(&a.log);
+    case_new(&case_a, j, true, 1);
+    case_feed(&case_a, 0, 5);
+    case_append(&case_a, 5, (enum journal_type)7, 100);
+    case_wait(&case_a, 6);
+    journal_log_free(&case_a.log);
     segment_path(name, 1);
     assert_int_equal(stat(name, &before), 0);
     for (int i = 0; i < 2; i++) {
-        scan = scan_of(j);
+        scan = case_scan(j);
         assert_true(scan.damaged && !scan.torn);
         assert_int_equal(scan.last, 5);
         assert_non_null(strstr(scan.damage, "another build wrote a record"));
@@ -224,16 +176,4 @@ static void another_builds_record_is_kept(void **state)
         assert_int_equal(after.st_size, before.st_size);
     }
     journal_close(&j);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(only_ids_become_paths, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_changed_is_not_read, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_hostile_body_costs_little, setup, teardown),
-        cmocka_unit_test_setup_teardown(another_builds_record_is_kept, setup, teardown),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* A journal that changes between its scan and its reading: the reader notices at that record, and
  * hands out nothing that was not written. */
 #include "tests/support/journal_case.h"
+#include "tests/support/unit.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -111,11 +112,10 @@ static int read_all(uint64_t from, int *rc)
     return n;
 }
 
-static void untouched_it_is_whole(void **state)
+TEST_WITH(untouched_it_is_whole, setup, teardown)
 {
     int rc;
 
-    (void)state;
     assert_int_equal(read_all(1, &rc), RECORDS);
     assert_int_equal(rc, ERR_END);
     assert_int_equal(read_all(33, &rc), RECORDS - 32);
@@ -123,13 +123,12 @@ static void untouched_it_is_whole(void **state)
 }
 
 /* Every byte of a record and of a segment's head: the reader stops there, or before. */
-static void a_flipped_byte_ends_it(void **state)
+TEST_WITH(a_flipped_byte_ends_it, setup, teardown)
 {
     char name[400];
     struct stat st;
     int rc, n;
 
-    (void)state;
     snprintf(name, sizeof(name), "%s/%s", folder, segment[1]);
     assert_int_equal(stat(name, &st), 0);
     for (off_t at = 0; at < st.st_size; at += at < 200 ? 1 : 97) {
@@ -142,13 +141,12 @@ static void a_flipped_byte_ends_it(void **state)
     assert_int_equal(read_all(1, &rc), RECORDS);
 }
 
-static void a_cut_segment_ends_it(void **state)
+TEST_WITH(a_cut_segment_ends_it, setup, teardown)
 {
     char name[400];
     struct stat st;
     int rc, n, had = RECORDS;
 
-    (void)state;
     snprintf(name, sizeof(name), "%s/%s", folder, segment[1]);
     assert_int_equal(stat(name, &st), 0);
     for (off_t length = st.st_size - 1; length > 0; length -= 37) {
@@ -160,12 +158,11 @@ static void a_cut_segment_ends_it(void **state)
     }
 }
 
-static void a_segment_away_ends_it(void **state)
+TEST_WITH(a_segment_away_ends_it, setup, teardown)
 {
     char name[400];
     int rc;
 
-    (void)state;
     snprintf(name, sizeof(name), "%s/%s", folder, segment[1]);
     assert_int_equal(unlink(name), 0);
     assert_true(read_all(1, &rc) < RECORDS);
@@ -174,16 +171,4 @@ static void a_segment_away_ends_it(void **state)
     assert_int_equal(unlink(name), 0);
     assert_int_equal(read_all(1, &rc), 0);
     assert_int_equal(rc, ERR_NOT_FOUND);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(untouched_it_is_whole, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_flipped_byte_ends_it, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_cut_segment_ends_it, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_segment_away_ends_it, setup, teardown),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

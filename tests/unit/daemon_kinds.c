@@ -1,6 +1,7 @@
 /* Two kinds of sessions on one device: batches are of one line, the more urgent line goes first,
  * and * what a kind without a map has not is refused. */
 #include "tests/support/core_rig.h"
+#include "tests/support/unit.h"
 
 #include "daemon/core_internal.h"
 #include "daemon/session/options.h"
@@ -28,27 +29,27 @@ static void other_finish(struct job *job, struct control_ack *ack)
 }
 
 /* A session of the other kind; `change`, if any, is made before it is admitted. */
-static void open_changed(struct rig *r, char id[API_ID_CAP], void (*change)(struct session_setup *))
+static void open_changed(char id[API_ID_CAP], void (*change)(struct session_setup *))
 {
     struct session_options o = rig_options();
     struct session_setup setup;
     struct session *s;
     struct err err = {0};
 
-    if (core_admit_setup(r->core, &o, "", &setup, &err))
+    if (core_admit_setup(rig.core, &o, "", &setup, &err))
         fail_msg("%s: %s", err.where, err.text);
     setup.kind = &other;
     if (change)
         change(&setup);
-    if (core_admit(r->core, &setup, &s, &err))
+    if (core_admit(rig.core, &setup, &s, &err))
         fail_msg("%s: %s", err.where, err.text);
     memcpy(id, session_id(s), API_ID_CAP);
     session_unref(s);
 }
 
-static void open_other(struct rig *r, char id[API_ID_CAP])
+static void open_other(char id[API_ID_CAP])
 {
-    open_changed(r, id, NULL);
+    open_changed(id, NULL);
 }
 
 static void take_networks_away(struct session_setup *setup)
@@ -58,14 +59,14 @@ static void take_networks_away(struct session_setup *setup)
     setup->options.depth_model[0] = 0;
 }
 
-static void open_without(struct rig *r, char id[API_ID_CAP])
+static void open_without(char id[API_ID_CAP])
 {
-    open_changed(r, id, take_networks_away);
+    open_changed(id, take_networks_away);
 }
 
-static void open_kinds(struct rig *r)
+static void open_kinds(void)
 {
-    rig_open(r);
+    rig_open();
     other_line = gpu_line_mono;
     other_line.name = "other";
     other_line.has_map = 0;
@@ -77,26 +78,24 @@ static void open_kinds(struct rig *r)
     finished = 0;
 }
 
-static void a_batch_is_of_one_line(void **state)
+TEST(a_batch_is_of_one_line)
 {
     static struct rig_client c[2 * EACH];
     char id[API_ID_CAP];
-    struct rig r;
 
-    (void)state;
-    open_kinds(&r);
+    open_kinds();
     atomic_store(&fake_gpu_plan.wait_us, 2000); /* so that frames of both kinds wait together */
     for (int i = 0; i < 2 * EACH; i++) {
         const struct session_options o = rig_options();
         if (i % 2)
-            open_other(&r, id);
+            open_other(id);
         else
-            rig_session(&r, &o, id);
-        rig_connect(&r, &c[i], id, CONTROL_INGEST);
+            rig_session(&o, id);
+        rig_connect(&c[i], id, CONTROL_INGEST);
     }
     for (uint64_t seq = 1; seq <= FRAMES; seq++) {
         for (int i = 0; i < 2 * EACH; i++)
-            rig_send(&r, &c[i], seq);
+            rig_send(&c[i], seq);
         for (int i = 0; i < 2 * EACH; i++)
             rig_wait_acks(&c[i], (int)seq);
     }
@@ -108,13 +107,13 @@ static void a_batch_is_of_one_line(void **state)
     }
     assert_int_equal(finished, EACH * FRAMES);
     assert_true(fake_gpu_plan.largest_batch > 1); /* they did not all go alone */
-    rig_close(&r);                                /* and no batch was of two lines */
+    rig_close();                                  /* and no batch was of two lines */
 }
 
 /* The session's picture is decoded and stands in line for the device. */
-static void wait_for_picture(struct rig *r, const char *id)
+static void wait_for_picture(const char *id)
 {
-    struct session *s = registry_find(r->core->registry, id);
+    struct session *s = registry_find(rig.core->registry, id);
 
     while (!queue_has_ready(session_queue(s)))
         usleep(500);
@@ -123,37 +122,34 @@ static void wait_for_picture(struct rig *r, const char *id)
 
 /* Frames of both kinds wait while the worker waits for its device: those of the line
  * with the lower number go first although they came last, and then the others. */
-static void the_more_urgent_line_goes_first(void **state)
+TEST(the_more_urgent_line_goes_first)
 {
     static struct rig_client c[2 * EACH];
     static char id[2 * EACH][API_ID_CAP];
     const struct session_options o = rig_options();
-    struct rig r;
     int first;
 
-    (void)state;
-    open_kinds(&r);
+    open_kinds();
     other_line.priority = gpu_line_mono.priority - 1;
     for (int i = 0; i < 2 * EACH; i++) {
         if (i % 2)
-            open_other(&r, id[i]);
+            open_other(id[i]);
         else
-            rig_session(&r, &o, id[i]);
-        rig_connect(&r, &c[i], id[i], CONTROL_INGEST);
-        rig_send(&r, &c[i], 1);
-        rig_wait_acks(&c[i], 1);
+            rig_session(&o, id[i]);
+        rig_connect(&c[i], id[i], CONTROL_INGEST);
+        rig_step(&c[i], 1, 1);
     }
     atomic_store(&fake_gpu_plan.hold, true);
     first = fake_gpu_plan.batches;
-    rig_send(&r, &c[0], 2);
+    rig_send(&c[0], 2);
     while (fake_gpu_plan.batches == first)
         usleep(500);
     usleep(20000);              /* the worker waits for it, for it is due */
     for (int k = 0; k < 2; k++) /* mono's, then the others */
         for (int i = 1; i < 2 * EACH; i++)
             if (i % 2 == k) {
-                rig_send(&r, &c[i], 2);
-                wait_for_picture(&r, id[i]);
+                rig_send(&c[i], 2);
+                wait_for_picture(id[i]);
             }
     usleep(20000); /* the last one is announced after it is ready */
     atomic_store(&fake_gpu_plan.hold, false);
@@ -165,10 +161,10 @@ static void the_more_urgent_line_goes_first(void **state)
     first++;
     assert_true(fake_gpu_plan.lines[first % FAKE_LINES] == &other_line);
     assert_true(fake_gpu_plan.lines[(first + 1) % FAKE_LINES] == &gpu_line_mono);
-    rig_close(&r);
+    rig_close();
 }
 
-static void a_kind_without_a_map_says_so(void **state)
+TEST(a_kind_without_a_map_says_so)
 {
     static struct rig_client c;
     struct core_export *export;
@@ -177,28 +173,24 @@ static void a_kind_without_a_map_says_so(void **state)
     char id[API_ID_CAP];
     uint64_t bytes, hash;
     struct err err = {0};
-    struct rig r;
     int n;
 
-    (void)state;
-    open_kinds(&r);
-    open_other(&r, id);
-    rig_connect(&r, &c, id, CONTROL_INGEST);
-    rig_send(&r, &c, 1);
-    rig_wait_acks(&c, 1);
-    assert_int_equal(core_ops.export_open(r.core, id, "", false, &export, &bytes, &hash, &err),
+    open_kinds();
+    open_other(id);
+    rig_connect(&c, id, CONTROL_INGEST);
+    rig_step(&c, 1, 1);
+    assert_int_equal(core_ops.export_open(rig.core, id, "", false, &export, &bytes, &hash, &err),
                      ERR_STATE);
     assert_non_null(strstr(err.text, "kind other has no map"));
-    assert_int_equal(core_ops.trajectory(r.core, id, 0, poses, 4, &n, &err), ERR_STATE);
-    info = rig_info(&r, id);
+    assert_int_equal(core_ops.trajectory(rig.core, id, 0, poses, 4, &n, &err), ERR_STATE);
+    info = rig_info(id);
     assert_int_equal(info.points, 0);
     assert_int_equal(info.counts.used, 1);
-    rig_disconnect(&c);
-    rig_close(&r);
+    rig_end(&c);
 }
 
 /* Its pictures are used as they come, and no network is opened for it. */
-static void a_kind_without_a_network_has_none(void **state)
+TEST(a_kind_without_a_network_has_none)
 {
     const struct session_options asked = {.kind = SESSION_MONO};
     const struct gpu_model_info *depth, *motion;
@@ -208,16 +200,14 @@ static void a_kind_without_a_network_has_none(void **state)
     struct session_info info;
     char id[API_ID_CAP];
     struct err err = {0};
-    struct rig r;
     int multiple;
 
-    (void)state;
-    open_kinds(&r);
+    open_kinds();
     other_line.needs = other_line.takes = 0;
-    config = core_config(r.core);
+    config = core_config(rig.core);
     o = asked;
     assert_int_equal(options_resolve(&o, &other_line, &depth, &motion, &multiple, &config,
-                                     r.core->models, false, &err),
+                                     rig.core->models, false, &err),
                      0);
     assert_null(depth);
     assert_null(motion);
@@ -226,30 +216,16 @@ static void a_kind_without_a_network_has_none(void **state)
     o.depth_model[0] = 'x';
     o.pose_source = SESSION_POSE_LEARNED;
     assert_int_equal(options_resolve(&o, &other_line, &depth, &motion, &multiple, &config,
-                                     r.core->models, false, &err),
+                                     rig.core->models, false, &err),
                      ERR_UNSUPPORTED); /* poses cannot be learned without one */
     assert_string_equal(err.where, "/pose_source");
-    open_without(&r, id);
-    rig_connect(&r, &c, id, CONTROL_INGEST);
-    rig_send(&r, &c, 1);
-    rig_wait_acks(&c, 1);
+    open_without(id);
+    rig_connect(&c, id, CONTROL_INGEST);
+    rig_step(&c, 1, 1);
     assert_int_equal(c.acks[0].status, CONTROL_USED);
     assert_int_equal(fake_gpu_plan.models, 0);
-    info = rig_info(&r, id);
+    info = rig_info(id);
     assert_true(info.options.net_w == 320 && info.options.net_h == 240);
     assert_string_equal(info.options.depth_model, "");
-    rig_disconnect(&c);
-    rig_close(&r);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_batch_is_of_one_line),
-        cmocka_unit_test(the_more_urgent_line_goes_first),
-        cmocka_unit_test(a_kind_without_a_map_says_so),
-        cmocka_unit_test(a_kind_without_a_network_has_none),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    rig_end(&c);
 }

@@ -1,13 +1,8 @@
 /* The pool of slow work: order, fair shares, bounds, ends; and one long slice keeps nothing else
  * waiting. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "daemon/clock.h"
 #include "daemon/work/later.h"
+#include "tests/support/unit.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -119,11 +114,10 @@ static void wait_for(atomic_int *count, int n)
         usleep(200);
 }
 
-static void slices_follow_each_other(void **state)
+TEST_WITH(slices_follow_each_other, open_pool, close_pool)
 {
     static struct slow s[8];
 
-    (void)state;
     for (int i = 0; i < 8; i++) {
         slow_new(&s[i], &plain, NULL, MANY);
         s[i].slice_us = 50;
@@ -142,11 +136,10 @@ static void slices_follow_each_other(void **state)
 }
 
 /* Work that is announced while a slice runs is not lost, and runs behind it. */
-static void kicked_while_it_runs(void **state)
+TEST_WITH(kicked_while_it_runs, open_pool, close_pool)
 {
     static struct slow s;
 
-    (void)state;
     slow_new(&s, &plain, NULL, 1);
     atomic_store(&s.wait, true);
     later_kick(s.task);
@@ -162,13 +155,12 @@ static void kicked_while_it_runs(void **state)
 
 /* Ones with slices ten times as long, which came first and never end, get as much time, so a tenth
  * of the slices. One thread serves them, so that their order is always the same. */
-static void time_is_shared(void **state)
+TEST_WITH(time_is_shared, open_pool, close_pool)
 {
     static const struct later_kind kind = {"long slices", run,    abandon,
                                            hold,          let_go, .is_long = true};
     static struct slow heavy[4], light;
 
-    (void)state;
     atomic_store(&virtual_time, true);
     for (int i = 0; i < 4; i++) {
         slow_new(&heavy[i], &kind, NULL, 1 << 30);
@@ -192,12 +184,11 @@ static void time_is_shared(void **state)
 }
 
 /* Half of the places are one owner's; what is freed makes room. */
-static void places_are_bounded(void **state)
+TEST_WITH(places_are_bounded, open_pool, close_pool)
 {
     static struct slow s[4], more;
     struct err err = {0};
 
-    (void)state;
     for (int i = 0; i < 4; i++) {
         slow_new(&s[i], &lasting, i < 2 ? "one" : "two", 1);
         if (i == 1)
@@ -214,11 +205,10 @@ static void places_are_bounded(void **state)
 }
 
 /* While a long slice lasts, and others of its kind wait, the rest goes on. */
-static void a_long_slice_delays_no_other_task(void **state)
+TEST_WITH(a_long_slice_delays_no_other_task, open_pool, close_pool)
 {
     static struct slow s[3], others[MANY];
 
-    (void)state;
     for (int i = 0; i < 3; i++) {
         slow_new(&s[i], &lasting, i < 2 ? "one" : "two", 2);
         atomic_store(&s[i].wait, true);
@@ -246,11 +236,10 @@ static void a_long_slice_delays_no_other_task(void **state)
 
 /* A free waits for the slice that runs, and no other follows; one that waits does not run at
  * all. */
-static void freed_while_it_runs(void **state)
+TEST_WITH(freed_while_it_runs, open_pool, close_pool)
 {
     static struct slow runs, waits;
 
-    (void)state;
     slow_new(&runs, &lasting, "one", 1 << 30);
     slow_new(&waits, &lasting, "one", 1);
     runs.slice_us = 20000;
@@ -271,13 +260,12 @@ static void *free_it(void *arg)
 }
 
 /* Whether the free or the slice comes first is not ours to say, so it is tried again. */
-static void freed_while_it_waits(void **state)
+TEST_WITH(freed_while_it_waits, open_pool, close_pool)
 {
     static struct slow runs, waits;
     pthread_t thread;
     int tries = 0;
 
-    (void)state;
     do {
         slow_new(&runs, &lasting, "one", 1);
         slow_new(&waits, &lasting, "one", 1);
@@ -297,12 +285,11 @@ static void freed_while_it_waits(void **state)
 }
 
 /* What runs ends its slice, everything else is abandoned: listed, cancelled, new. */
-static void a_stop_abandons_what_waits(void **state)
+TEST_WITH(a_stop_abandons_what_waits, open_pool, close_pool)
 {
     static struct slow s[4], plains[2 * LATER_THREADS];
     struct slow late;
 
-    (void)state;
     for (int i = 0; i < 4; i++) {
         slow_new(&s[i], &lasting, i < 2 ? "one" : "two", 1 << 30);
         s[i].slice_us = 20000;
@@ -332,13 +319,12 @@ static void a_stop_abandons_what_waits(void **state)
 }
 
 /* The watchdog gives a thread ten seconds. Each idle thread shows itself twice a second. */
-static void a_slice_that_does_not_end_is_noticed(void **state)
+TEST_WITH(a_slice_that_does_not_end_is_noticed, open_pool, close_pool)
 {
     static struct slow s, patient;
     uint64_t since_us, alive_us;
     const char *what;
 
-    (void)state;
     slow_new(&patient, &lasting, "one", 1);
     slow_new(&s, &plain, NULL, 1);
     atomic_store(&patient.wait, true);
@@ -362,22 +348,4 @@ static void a_slice_that_does_not_end_is_noticed(void **state)
         usleep(10000);
     atomic_store(&patient.wait, false);
     later_free(&patient.task);
-}
-
-int main(void)
-{
-#define T(test) cmocka_unit_test_setup_teardown(test, open_pool, close_pool)
-    const struct CMUnitTest tests[] = {
-        T(slices_follow_each_other),
-        T(kicked_while_it_runs),
-        T(time_is_shared),
-        T(places_are_bounded),
-        T(a_long_slice_delays_no_other_task),
-        T(freed_while_it_runs),
-        T(freed_while_it_waits),
-        T(a_stop_abandons_what_waits),
-        T(a_slice_that_does_not_end_is_noticed),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

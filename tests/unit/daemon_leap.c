@@ -15,11 +15,11 @@ static struct {
 } plan;
 
 /* Two centimetres a frame, and 0.6 m besides from frame LEAP_AT on. */
-static void step(struct rig *r, struct rig_client *c, int i)
+static void step(struct rig_client *c, int i)
 {
     const struct fake_seen *seen = &fake_gpu_plan.seen;
     bool behind = i >= LEAP_AT, broken = plan.broken && i == LEAP_AT;
-    struct frame f = rig_frame(r, (uint64_t)i);
+    struct frame f = rig_frame((uint64_t)i);
     uint8_t no_jpeg[64];
     int had = c->n_acks;
 
@@ -29,8 +29,7 @@ static void step(struct rig *r, struct rig_client *c, int i)
         f.payload = no_jpeg;
         f.payload_len = sizeof no_jpeg;
     }
-    assert_int_equal(rig_send_frame(c, &f, NULL), 0);
-    rig_wait_acks(c, had + 1);
+    assert_int_equal(rig_ask(c, &f, had + 1), 0);
     assert_int_equal(c->acks[had].status, broken ? CONTROL_REFUSED : CONTROL_USED);
     if (broken)
         return;
@@ -38,44 +37,40 @@ static void step(struct rig *r, struct rig_client *c, int i)
     assert_int_equal(seen->submap, behind ? plan.submap : 0);
 }
 
-static void walk(struct rig *r, const char *id, int first, int last)
+static void walk(const char *id, int first, int last)
 {
     static struct rig_client c;
 
-    rig_connect(r, &c, id, CONTROL_INGEST);
+    rig_connect(&c, id, CONTROL_INGEST);
     for (int i = first; i <= last; i++)
-        step(r, &c, i);
+        step(&c, i);
     rig_disconnect(&c);
 }
 
-static void begin(struct rig *r, char id[API_ID_CAP])
+static void begin(char id[API_ID_CAP])
 {
     struct session_options o = options(SESSION_LOSSLESS);
 
     o.ties = plan.ties;
-    open_rig(r, checkpoint_every);
-    rig_session(r, &o, id);
-    walk(r, id, 1, plan.restart_at ? plan.restart_at - 1 : STEPS);
+    open_rig(checkpoint_every);
+    rig_session(&o, id);
+    walk(id, 1, plan.restart_at ? plan.restart_at - 1 : STEPS);
 }
 
 static void go_on(const char *id, int replayed)
 {
-    struct rig r;
-
-    open_rig(&r, checkpoint_every);
-    wait_until_back(&r, id);
+    (void)come_back(checkpoint_every, id);
     if (replayed >= 0)
         assert_int_equal(fake_gpu_plan.frames, replayed);
-    walk(&r, id, plan.restart_at, STEPS);
-    rig_close(&r);
+    walk(id, plan.restart_at, STEPS);
+    rig_close();
 }
 
 static void begin_and_be_killed(int out)
 {
     char id[API_ID_CAP];
-    struct rig r;
 
-    begin(&r, id);
+    begin(id);
     tell_id(out, id);
     raise(SIGKILL);
 }
@@ -83,15 +78,12 @@ static void begin_and_be_killed(int out)
 static void stop(int restart_at)
 {
     char id[API_ID_CAP];
-    struct rig r;
 
     plan.restart_at = restart_at;
-    begin(&r, id);
-    core_drain(r.core);
-    for (int i = 0; i < 60000 && core_unsettled(r.core); i++)
-        usleep(1000);
-    assert_int_equal(core_unsettled(r.core), 0);
-    rig_close(&r);
+    begin(id);
+    core_drain(rig.core);
+    settle();
+    rig_close();
     if (restart_at) /* from the checkpoint that a stop leaves */
         go_on(id, 0);
 }

@@ -3,6 +3,7 @@
 #include <ctype.h>
 
 #include "tests/support/core_rig.h"
+#include "tests/support/unit.h"
 
 #define FAMILIES 200
 
@@ -119,34 +120,26 @@ static double value_of(const char *text, const char *sample)
     return strtod(at + strlen(start), NULL);
 }
 
-static char *text_of(struct rig *r)
+static char *text_of(void)
 {
-    size_t need = core_ops.metrics(r->core, NULL, 0) + 200;
+    size_t need = core_ops.metrics(rig.core, NULL, 0) + 200;
     char *text = malloc(need);
 
-    assert_true(core_ops.metrics(r->core, text, need) < need);
+    assert_true(core_ops.metrics(rig.core, text, need) < need);
     return text;
 }
 
-static void the_text_keeps_the_format_and_counts_right(void **state)
+TEST(the_text_keeps_the_format_and_counts_right)
 {
     static struct rig_client in;
     static struct families f;
-    struct session_options o = rig_options();
-    char id[API_ID_CAP], *text;
-    struct rig r;
+    char *text;
 
-    (void)state;
-    rig_open(&r);
-    rig_session(&r, &o, id);
-    rig_connect(&r, &in, id, CONTROL_INGEST);
-    for (uint64_t seq = 1; seq <= 12; seq++) {
-        rig_send(&r, &in, seq);
-        rig_wait_acks(&in, (int)seq);
-    }
-    rig_send(&r, &in, 3); /* once more */
+    rig_begin(&in, NULL);
+    rig_feed(&in, 1, 12);
+    rig_send(&in, 3); /* once more */
     rig_wait_acks(&in, 13);
-    text = text_of(&r);
+    text = text_of();
     assert_true(value_of(text, "recond_frames_total{outcome=\"used\",reason=\"\"}") == 12);
     assert_true(value_of(text, "recond_frames_again_total") == 1);
     assert_true(value_of(text, "recond_sessions{state=\"streaming\"}") == 1);
@@ -158,29 +151,27 @@ static void the_text_keeps_the_format_and_counts_right(void **state)
     assert_true(value_of(text, "recond_decode_seconds_count") == 12);
     assert_float_equal(value_of(text, "recond_stage_seconds_total{stage=\"fake\"}"), 0.00012, 1e-9);
     assert_true(value_of(text, "recond_frame_received_bytes_total") ==
-                13.0 * (double)(96 + r.jpeg_len));
+                13.0 * (double)(96 + rig.jpeg_len));
     assert_true(value_of(text, "recond_cloud_points") == (double)cloud_points(in.cloud));
     assert_true(value_of(text, "process_resident_memory_bytes") > 1e6);
     assert_true(value_of(text, "recond_device_memory_budget_bytes{device=\"fake\"}") ==
                 48.0 * (1 << 30));
-    assert_null(strstr(text, id)); /* no session's id in any label */
+    assert_null(strstr(text, in.id)); /* no session's in.id in any label */
     check_text(text, &f);
     assert_true(f.n > 25);
     for (int i = 0; i < f.n; i++)
         if (f.samples[i] == 0)
             fail_msg("no sample of %s", f.name[i]);
     free(text);
-    rig_disconnect(&in);
-    rig_close(&r);
+    rig_end(&in);
 }
 
-static void buckets_add_up(void **state)
+TEST(buckets_add_up)
 {
     static struct metrics m;
     static char buf[1 << 16];
     struct metrics_text t = {buf, sizeof(buf), 0};
 
-    (void)state;
     metrics_observe(&m, METRICS_DECODE, 500); /* on a bound: counts as below it */
     metrics_observe(&m, METRICS_DECODE, 501);
     metrics_observe(&m, METRICS_DECODE, 33000);
@@ -197,14 +188,13 @@ static void buckets_add_up(void **state)
     assert_float_equal(value_of(buf, "recond_decode_seconds_sum"), 100.034, 1e-9);
 }
 
-static void too_small_a_buffer_learns_the_length(void **state)
+TEST(too_small_a_buffer_learns_the_length)
 {
     static struct metrics m;
     static char buf[1 << 16], small[100];
     struct metrics_text t = {buf, sizeof(buf), 0}, s = {small, sizeof(small), 0},
                         none = {NULL, 0, 0};
 
-    (void)state;
     metrics_write(&t, &m);
     metrics_write(&s, &m);
     metrics_write(&none, &m);
@@ -213,24 +203,12 @@ static void too_small_a_buffer_learns_the_length(void **state)
     assert_memory_equal(small, buf, sizeof(small) - 1);
 }
 
-static void labels_are_escaped(void **state)
+TEST(labels_are_escaped)
 {
     char buf[40];
 
-    (void)state;
     metrics_label(buf, sizeof(buf), "a\"b\\c\nd");
     assert_string_equal(buf, "a\\\"b\\\\c\\nd");
     metrics_label(buf, 6, "aaaaaaaaaa");
     assert_true(strlen(buf) < 6);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_text_keeps_the_format_and_counts_right),
-        cmocka_unit_test(buckets_add_up),
-        cmocka_unit_test(too_small_a_buffer_learns_the_length),
-        cmocka_unit_test(labels_are_escaped),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,12 +2,9 @@
  * daemon_mirror - voxels that are removed make room for those that are put
  */
 #include "daemon/session/mirror.h"
+#include "tests/support/unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #define MOST 100u
 
@@ -55,16 +52,8 @@ static void replace_all(uint8_t first)
     mirror_free(&m);
 }
 
-static void removals_make_room(void **state)
+TEST(removals_make_room)
 {
-    (void)state;
     replace_all(GPU_CHANGE_REMOVE);
     replace_all(GPU_CHANGE_PUT);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(removals_make_room)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,13 @@
 /* Networks and options: sidecars, directories, defaults, the size of the input, what a session may
  * ask. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "daemon/models.h"
 #include "daemon/session/options.h"
 #include "tests/support/tiny_model.h"
+#include "tests/support/unit.h"
 
 static char dir[64];
 
-static void size_follows_the_cameras_shape(void **state)
+TEST(size_follows_the_cameras_shape)
 {
     static const int cases[][4] = {
         {640, 480, 256, 192},  {1242, 375, 416, 128}, {480, 640, 192, 256}, {1280, 720, 288, 160},
@@ -20,7 +15,6 @@ static void size_follows_the_cameras_shape(void **state)
     };
     int w, h;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         models_net_size(cases[i][0], cases[i][1], 32, &w, &h);
         if (w != cases[i][2] || h != cases[i][3])
@@ -34,7 +28,7 @@ static void size_follows_the_cameras_shape(void **state)
         }
 }
 
-static void a_sidecar_says_what_onnx_does_not(void **state)
+TEST(a_sidecar_says_what_onnx_does_not)
 {
     static const char text[] =
         "[model]\nkind = depth\nfile = a.onnx\ninput = rgb\noutput_name = out\n"
@@ -44,7 +38,6 @@ static void a_sidecar_says_what_onnx_does_not(void **state)
     struct gpu_model_info info;
     struct err err = {0};
 
-    (void)state;
     if (models_parse(&info, "x.ini", text, sizeof(text) - 1, &err))
         fail_msg("%s: %s", err.where, err.text);
     assert_int_equal(info.kind, GPU_MODEL_DEPTH);
@@ -61,7 +54,7 @@ static void a_sidecar_says_what_onnx_does_not(void **state)
     assert_string_equal(info.licence, "CC0");
 }
 
-static void wrong_sidecars_say_where_and_what(void **state)
+TEST(wrong_sidecars_say_where_and_what)
 {
     static const struct {
         const char *text, *where, *says;
@@ -86,7 +79,6 @@ static void wrong_sidecars_say_where_and_what(void **state)
     struct gpu_model_info info;
     struct err err;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         memset(&err, 0, sizeof(err));
         if (models_parse(&info, "x.ini", cases[i].text, strlen(cases[i].text), &err) != ERR_INPUT ||
@@ -95,7 +87,7 @@ static void wrong_sidecars_say_where_and_what(void **state)
     }
 }
 
-static void directories_are_searched(void **state)
+TEST(directories_are_searched)
 {
     const struct gpu_model_info *depth;
     struct api_model list[8];
@@ -103,7 +95,6 @@ static void directories_are_searched(void **state)
     struct err err = {0};
     char path[200];
 
-    (void)state;
     snprintf(path, sizeof(path), "/nonexistent:%s:%s", dir, dir);
     if (models_open(&m, path, "", "", &err))
         fail_msg("%s: %s", err.where, err.text);
@@ -138,13 +129,12 @@ static void directories_are_searched(void **state)
 }
 
 /* What is shipped beside them for things that move has no sidecar, and is not offered. */
-static void the_shipped_networks_are_two(void **state)
+TEST(the_shipped_networks_are_two)
 {
     struct api_model list[8];
     struct models *m;
     struct err err = {0};
 
-    (void)state;
     if (models_open(&m, "gpu/models", "", "", &err))
         fail_msg("%s: %s", err.where, err.text);
     assert_int_equal(models_list(m, list, 8), 2);
@@ -156,25 +146,35 @@ static void the_shipped_networks_are_two(void **state)
     models_close(&m);
 }
 
-static void options_are_completed_and_checked(void **state)
-{
-    static const struct session_options fine = {
-        .has_camera = true, .K = {300, 300, 160, 120}, .camera_w = 640, .camera_h = 480};
-    const struct gpu_model_info *depth, *motion;
-    struct session_options o = fine;
-    enum config_action action;
-    struct config config;
-    struct models *m;
-    struct err err = {0};
-    char *argv[] = {(char *)"recond", (char *)"--config=/dev/null", NULL};
-    int multiple;
+/* What a session asks for, what the server is configured with, and what comes of them. */
+static const struct session_options fine = {
+    .has_camera = true, .K = {300, 300, 160, 120}, .camera_w = 640, .camera_h = 480};
+static const struct gpu_model_info *depth, *motion;
+static struct session_options o;
+static struct config config;
+static struct models *m;
+static struct err err;
+static int multiple;
 
-    (void)state;
-    assert_int_equal(config_load(&config, &action, 2, argv, NULL, NULL), 0);
-    assert_int_equal(models_open(&m, dir, "", "", NULL), 0);
-    assert_int_equal(
-        options_resolve(&o, &gpu_line_mono, &depth, &motion, &multiple, &config, m, false, &err),
-        0);
+static void begin(const char *flag)
+{
+    char *argv[] = {(char *)"recond", (char *)"--config=/dev/null", (char *)flag, NULL};
+    enum config_action action;
+
+    assert_int_equal(config_load(&config, &action, flag ? 3 : 2, argv, NULL, NULL), 0);
+    o = fine;
+}
+
+static int resolve(bool journals)
+{
+    return options_resolve(&o, &gpu_line_mono, &depth, &motion, &multiple, &config, m, journals,
+                           &err);
+}
+
+TEST(options_are_completed_and_checked)
+{
+    begin(NULL);
+    assert_int_equal(resolve(false), 0);
     assert_float_equal(o.step_m, 0.001, 1e-9);
     assert_int_equal(o.keyframes, 5);
     assert_int_equal(o.retention_s, 3600);
@@ -186,9 +186,7 @@ static void options_are_completed_and_checked(void **state)
     assert_int_equal(o.views, SESSION_VIEWS_REFINED);
     o = fine;
     o.pose_source = SESSION_POSE_LEARNED;
-    assert_int_equal(
-        options_resolve(&o, &gpu_line_mono, &depth, &motion, &multiple, &config, m, false, &err),
-        0);
+    assert_int_equal(resolve(false), 0);
     assert_string_equal(o.motion_model, "still");
     assert_int_equal(o.up, SESSION_UP_MINUS_Y); /* the first camera's */
     assert_non_null(motion);
@@ -196,43 +194,23 @@ static void options_are_completed_and_checked(void **state)
     o = fine;
     o.pose_source = SESSION_POSE_LEARNED;
     o.views = SESSION_VIEWS_REFINED;
-    assert_int_equal(
-        options_resolve(&o, &gpu_line_mono, &depth, &motion, &multiple, &config, m, false, &err),
-        0);
+    assert_int_equal(resolve(false), 0);
     assert_int_equal(o.views, SESSION_VIEWS_REFINED);
     o = (struct session_options){0}; /* the first picture decides */
-    assert_int_equal(
-        options_resolve(&o, &gpu_line_mono, &depth, &motion, &multiple, &config, m, false, &err),
-        0);
+    assert_int_equal(resolve(false), 0);
     assert_true(o.net_w == 0 && o.net_h == 0);
     assert_int_equal(o.journal, SESSION_JOURNAL_OFF); /* the server keeps none */
     assert_int_equal(o.mode, SESSION_LIVE);
     assert_float_equal(o.fps, 30, 0);
-    models_close(&m);
 }
 
-static void wrong_options_say_where(void **state)
+TEST(wrong_options_say_where)
 {
-    static const struct session_options fine = {
-        .has_camera = true, .K = {300, 300, 160, 120}, .camera_w = 640, .camera_h = 480};
-    const struct gpu_model_info *depth, *motion;
-    struct session_options o;
-    enum config_action action;
-    struct config config;
-    struct models *m;
-    struct err err = {0};
-    char *argv[] = {(char *)"recond", (char *)"--config=/dev/null", NULL};
-    int multiple;
-
-    (void)state;
-    assert_int_equal(config_load(&config, &action, 2, argv, NULL, NULL), 0);
-    assert_int_equal(models_open(&m, dir, "", "", NULL), 0);
-#define WRONG(change, code, pointer)                                                              \
-    o = fine;                                                                                     \
-    change;                                                                                       \
-    assert_int_equal(                                                                             \
-        options_resolve(&o, &gpu_line_mono, &depth, &motion, &multiple, &config, m, false, &err), \
-        code);                                                                                    \
+    begin(NULL);
+#define WRONG(change, code, pointer)        \
+    o = fine;                               \
+    change;                                 \
+    assert_int_equal(resolve(false), code); \
     assert_string_equal(err.where, pointer)
     WRONG(o.step_m = 0.5f, ERR_INPUT, "/step_m");
     WRONG(o.step_m = NAN, ERR_INPUT, "/step_m");
@@ -256,11 +234,10 @@ static void wrong_options_say_where(void **state)
     WRONG(strcpy(o.depth_model, "deep"), ERR_NOT_FOUND, "/depth_model");
     WRONG(strcpy(o.motion_model, "flat"), ERR_NOT_FOUND, "/motion_model");
 #undef WRONG
-    models_close(&m);
 }
 
 /* What sessions keep where the server keeps journals: as asked, else as configured. */
-static void journal_and_mode_are_chosen(void **state)
+TEST(journal_and_mode_are_chosen)
 {
     static const struct {
         const char *flag;
@@ -289,51 +266,32 @@ static void journal_and_mode_are_chosen(void **state)
          .journal = SESSION_JOURNAL_SYNC,
          .mode = SESSION_LOSSLESS},
     };
-    const struct gpu_model_info *depth, *motion;
-    struct session_options o;
-    enum config_action action;
-    struct config config;
-    struct models *m;
-    struct err err = {0};
-    int multiple;
 
-    (void)state;
-    assert_int_equal(models_open(&m, dir, "", "", NULL), 0);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        char *argv[] = {(char *)"recond", (char *)"--config=/dev/null", (char *)cases[i].flag,
-                        NULL};
-        assert_int_equal(config_load(&config, &action, cases[i].flag ? 3 : 2, argv, NULL, NULL), 0);
+        begin(cases[i].flag);
         o = cases[i].asked;
-        assert_int_equal(
-            options_resolve(&o, &gpu_line_mono, &depth, &motion, &multiple, &config, m, true, &err),
-            0);
+        assert_int_equal(resolve(true), 0);
         assert_int_equal(o.journal, cases[i].journal);
         assert_int_equal(o.mode, cases[i].mode);
     }
     o = (struct session_options){.journal = SESSION_JOURNAL_OFF, .record = true};
-    assert_int_equal(
-        options_resolve(&o, &gpu_line_mono, &depth, &motion, &multiple, &config, m, true, &err),
-        ERR_INPUT);
+    assert_int_equal(resolve(true), ERR_INPUT);
     assert_string_equal(err.where, "/record");
-    models_close(&m);
 }
 
-int main(void)
+static int make_models(void **state)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(size_follows_the_cameras_shape),
-        cmocka_unit_test(a_sidecar_says_what_onnx_does_not),
-        cmocka_unit_test(wrong_sidecars_say_where_and_what),
-        cmocka_unit_test(directories_are_searched),
-        cmocka_unit_test(the_shipped_networks_are_two),
-        cmocka_unit_test(options_are_completed_and_checked),
-        cmocka_unit_test(wrong_options_say_where),
-        cmocka_unit_test(journal_and_mode_are_chosen),
-    };
-    int rc;
-
+    (void)state;
     tiny_models(dir);
-    rc = cmocka_run_group_tests(tests, NULL, NULL);
-    tiny_models_remove(dir);
-    return rc;
+    return models_open(&m, dir, "", "", NULL);
 }
+
+static int remove_models(void **state)
+{
+    (void)state;
+    models_close(&m);
+    tiny_models_remove(dir);
+    return 0;
+}
+
+TEST_GROUP(make_models, remove_models)

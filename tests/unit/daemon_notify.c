@@ -1,13 +1,8 @@
 /* What the service manager is told and hands over, and what a log line may hold. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "daemon/log.h"
 #include "daemon/notify.h"
 #include "daemon/start_watch.h"
+#include "tests/support/unit.h"
 
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -48,11 +43,10 @@ static const char *told(int fd)
     return text;
 }
 
-static void the_manager_is_told(void **state)
+TEST(the_manager_is_told)
 {
     int fd = manager();
 
-    (void)state;
     notify_ready("Ready at x");
     assert_string_equal(told(fd), "READY=1\nSTATUS=Ready at x");
     notify_reloading();
@@ -84,14 +78,13 @@ static void spin(int ms)
 }
 
 /* A start that computes gets its time, one that hangs does not. */
-static void a_long_start_asks_for_time(void **state)
+TEST(a_long_start_asks_for_time)
 {
     const struct start_watch_config config = {.period_us = 20000}, idle = {.period_us = 100000};
     struct start_watch *p;
     int fd = manager(), asked = 0;
     bool said = true;
 
-    (void)state;
     assert_int_equal(start_watch_begin(&p, &config, NULL), 0);
     for (int i = 0; i < 10 || (!asked && i < 3000); i++) { /* a full socket blocks its sender */
         spin(20);
@@ -120,14 +113,13 @@ static void a_long_start_asks_for_time(void **state)
     unsetenv("NOTIFY_SOCKET");
 }
 
-static void a_signal_ends_a_long_start(void **state)
+TEST(a_signal_ends_a_long_start)
 {
     const struct start_watch_config config = {.on_signal = on_signal};
     struct start_watch *p;
     sigset_t set, old;
     int sig;
 
-    (void)state;
     sigemptyset(&set);
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGHUP);
@@ -146,11 +138,10 @@ static void a_signal_ends_a_long_start(void **state)
     pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
-static void the_watchdogs_period(void **state)
+TEST(the_watchdogs_period)
 {
     char pid[16];
 
-    (void)state;
     assert_int_equal(notify_watchdog_us(), 0);
     snprintf(pid, sizeof(pid), "%d", (int)getpid());
     setenv("WATCHDOG_USEC", "20000000", 1);
@@ -194,11 +185,10 @@ static int activated(const char *names, bool listening)
     return WEXITSTATUS(status);
 }
 
-static void sockets_come_by_name(void **state)
+TEST(sockets_come_by_name)
 {
     int http, stream;
 
-    (void)state;
     assert_int_equal(notify_sockets(&http, &stream, NULL), 0);
     assert_true(http == -1 && stream == -1);
     assert_int_equal(activated("stream:http", true), 0); /* the order of units does not matter */
@@ -208,7 +198,7 @@ static void sockets_come_by_name(void **state)
 
 /* ------------------------------------------------------------------------- log */
 
-static void what_comes_from_outside_is_escaped(void **state)
+TEST(what_comes_from_outside_is_escaped)
 {
     static const struct {
         const char *in, *out;
@@ -235,7 +225,6 @@ static void what_comes_from_outside_is_escaped(void **state)
     };
     char buf[80], tiny[12];
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         assert_int_equal(log_escape(buf, sizeof(buf), cases[i].in, true), strlen(cases[i].out));
         assert_string_equal(buf, cases[i].out);
@@ -299,11 +288,10 @@ static void speak_of_details(void)
     log_edge(NULL, LOG_INFO, long_one, "too much");
 }
 
-static void details_are_escaped_and_whole(void **state)
+TEST(details_are_escaped_and_whole)
 {
     char *text = written(CONFIG_LOG_JSON, speak_of_details);
 
-    (void)state;
     assert_int_equal(count(text, "\n"), 2);
     assert_non_null(strstr(text, "{\"name\":\"\\u009b\"}"));
     assert_non_null(strstr(text, "too much"));
@@ -325,11 +313,10 @@ static void speak_too_much(void)
     LOG_AT(LOG_INFO, "another place");
 }
 
-static void a_line_is_a_line(void **state)
+TEST(a_line_is_a_line)
 {
     char *text = written(CONFIG_LOG_JSON, speak_two_lines);
 
-    (void)state;
     assert_int_equal(count(text, "\n"), 2);
     assert_int_equal(strncmp(text, "{\"time\":", 8), 0);
     assert_non_null(strstr(text, "\"level\":4,\"message\":\"the peer said \\\"x\\u000ay\\\"\"}\n"));
@@ -341,38 +328,19 @@ static void a_line_is_a_line(void **state)
     assert_null(strstr(text, "\33")); /* colours are for terminals */
 }
 
-static void an_event_has_its_identifier(void **state)
+TEST(an_event_has_its_identifier)
 {
-    (void)state;
     assert_non_null(strstr(written(CONFIG_LOG_JSON, speak_of_an_event),
                            "\"level\":2,\"message\":\"device a\\\"b is gone\","
                            "\"message_id\":\"" LOG_EVENT_DEVICE_LOST "\"}\n"));
     assert_null(strstr(written(CONFIG_LOG_TEXT, speak_of_an_event), LOG_EVENT_DEVICE_LOST));
 }
 
-static void a_place_that_talks_too_much_is_cut_short(void **state)
+TEST(a_place_that_talks_too_much_is_cut_short)
 {
     char *text = written(CONFIG_LOG_TEXT, speak_too_much);
     int n = count(text, "again and again");
 
-    (void)state;
     assert_in_range(n, 20, 40); /* one window of ten seconds, perhaps the next began meanwhile */
     assert_int_equal(count(text, "another place"), 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_manager_is_told),
-        cmocka_unit_test(a_long_start_asks_for_time),
-        cmocka_unit_test(a_signal_ends_a_long_start),
-        cmocka_unit_test(the_watchdogs_period),
-        cmocka_unit_test(sockets_come_by_name),
-        cmocka_unit_test(what_comes_from_outside_is_escaped),
-        cmocka_unit_test(a_line_is_a_line),
-        cmocka_unit_test(details_are_escaped_and_whole),
-        cmocka_unit_test(an_event_has_its_identifier),
-        cmocka_unit_test(a_place_that_talks_too_much_is_cut_short),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

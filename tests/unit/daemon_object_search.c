@@ -10,13 +10,13 @@
 #include "daemon/session/tracked_objects.h"
 #include "proto/geom/pose.h"
 #include "tests/support/shape_case.h"
+#include "tests/support/unit.h"
 
 #define W 256
 #define H 192
 #define PICTURES 7 /* 0.2 s apart; the tortoise is there in the first GONE of them */
 #define GONE 4
 
-static struct rig rig;
 static uint8_t planes[2 * W * H];
 static struct rig_client client, viewer;
 
@@ -51,7 +51,7 @@ static void draw(int i, bool there)
 static void send_picture(int i, bool there)
 {
     const struct frame_part part = {FRAME_DEPTH, FRAME_RAW, 0, W, H, 0, 0, planes, sizeof(planes)};
-    struct frame f = rig_frame(&rig, (uint64_t)i + 1);
+    struct frame f = rig_frame((uint64_t)i + 1);
     struct err err = {0};
 
     draw(i, there);
@@ -71,10 +71,10 @@ static void open_real(int checkpoint_frames)
     struct config config;
     struct err err = {0};
 
-    store_config(&rig, &config, checkpoint_frames, 0);
+    store_config(&config, checkpoint_frames, 0);
     snprintf(config.device.use, sizeof(config.device.use), "cpu");
     log_open(CONFIG_LOG_TEXT, LOG_EMERG);
-    rig_picture(&rig, W, H, 40);
+    rig_picture(W, H, 40);
     if (core_open(&rig.core, &config, &processor, &err))
         fail_msg("%s: %s", err.where, err.text);
     core_set_ready(rig.core);
@@ -131,6 +131,21 @@ static void enrol(void)
     object_free(&o);
 }
 
+static struct err err;
+
+static int create(const struct session_options *o, const char *owner, struct session_info *info)
+{
+    int retry;
+
+    return core_ops.session_create(rig.core, o, owner, info, &retry, &err);
+}
+
+static void begin(int checkpoint_frames)
+{
+    open_real(checkpoint_frames);
+    enrol();
+}
+
 static struct api_objects known(const char *id)
 {
     static struct api_objects o;
@@ -165,53 +180,44 @@ static void is_the_tortoise(const struct control_object *o)
     assert_true(o->id == 1 && o->box[0] < -0.05f && o->box[3] > 0.05f);
 }
 
-static void names_that_are_unknown_are_refused(void **state)
+TEST_WITH(names_that_are_unknown_are_refused, make_folder, remove_folder)
 {
     struct session_options o = asked("tortoise,unicorn", 2);
     struct session_info with, without;
-    struct err err = {0};
-    int retry;
 
-    (void)state;
-    open_real(1000);
-    enrol();
-    assert_int_equal(core_ops.session_create(rig.core, &o, "", &with, &retry, &err), ERR_NOT_FOUND);
+    begin(1000);
+    assert_int_equal(create(&o, "", &with), ERR_NOT_FOUND);
     assert_string_equal(err.where, "/objects");
     assert_non_null(strstr(err.text, "'unicorn'"));
     o = asked("tortoise", 2);
-    assert_int_equal(core_ops.session_create(rig.core, &o, "other", &with, &retry, &err),
-                     ERR_NOT_FOUND); /* it is another owner's */
-    assert_int_equal(core_ops.session_create(rig.core, &o, "", &with, &retry, &err), 0);
+    assert_int_equal(create(&o, "other", &with), ERR_NOT_FOUND); /* it is another owner's */
+    assert_int_equal(create(&o, "", &with), 0);
     o.objects[0] = '\0';
-    assert_int_equal(core_ops.session_create(rig.core, &o, "", &without, &retry, &err), 0);
+    assert_int_equal(create(&o, "", &without), 0);
     assert_true(with.memory_bytes > without.memory_bytes + 1000000);
     assert_int_equal(known(without.id).looks, 0);
-    rig_close(&rig);
+    rig_close();
 }
 
 /* What its objects add to a session's memory. */
 static uint64_t charged(struct session_options o)
 {
     struct session_info with, without;
-    struct err err = {0};
-    int retry;
 
-    if (core_ops.session_create(rig.core, &o, "", &with, &retry, &err))
+    if (create(&o, "", &with))
         fail_msg("%s: %s", err.where, err.text);
     o.objects[0] = '\0';
-    assert_int_equal(core_ops.session_create(rig.core, &o, "", &without, &retry, &err), 0);
+    assert_int_equal(create(&o, "", &without), 0);
     return with.memory_bytes - without.memory_bytes;
 }
 
 /* A network whose shape the first picture decides is counted as one of its usual size. */
-static void an_unknown_size_is_not_charged_twice(void **state)
+TEST_WITH(an_unknown_size_is_not_charged_twice, make_folder, remove_folder)
 {
     struct session_options o = asked("tortoise", 2);
     uint64_t known_bytes;
 
-    (void)state;
-    open_real(1000);
-    enrol();
+    begin(1000);
     o.depth_source = SESSION_DEPTH_SOURCE_NETWORK;
     o.has_camera = false;
     o.net_w = 416;
@@ -219,51 +225,44 @@ static void an_unknown_size_is_not_charged_twice(void **state)
     known_bytes = charged(o);
     o.net_w = o.net_h = 0;
     assert_int_equal(charged(o), known_bytes);
-    rig_close(&rig);
+    rig_close();
 }
 
 /* What a session has no memory for is told apart from what no session can have. */
-static void too_many_tensors_are_said_to_be_so(void **state)
+TEST_WITH(too_many_tensors_are_said_to_be_so, make_folder, remove_folder)
 {
     struct session_options o = asked("tortoise", 2);
     const struct enrolled *e;
     struct session_info info;
-    struct err err = {0};
     uint32_t n;
-    int retry;
 
-    (void)state;
-    open_real(1000);
-    enrol();
+    begin(1000);
     e = objects_get(rig.core->objects, "", "tortoise");
     n = e->object.tensor[0].n;
     e->object.tensor[0].n = UINT32_MAX;
-    assert_int_equal(core_ops.session_create(rig.core, &o, "", &info, &retry, &err), ERR_LIMIT);
+    assert_int_equal(create(&o, "", &info), ERR_LIMIT);
     assert_non_null(strstr(err.text, "too many tensors"));
     e->object.tensor[0].n = n;
     objects_put(e);
-    assert_int_equal(core_ops.session_create(rig.core, &o, "", &info, &retry, &err), 0);
-    rig_close(&rig);
+    assert_int_equal(create(&o, "", &info), 0);
+    rig_close();
 }
 
 /* A checkpoint has room for all that a session may know, and gives it back. */
-static void a_full_list_is_kept(void **state)
+TEST_WITH(a_full_list_is_kept, make_folder, remove_folder)
 {
     static const struct control_object one = {
         .id = 1, .object = "tortoise", .class_name = "animal", .pose = {[3] = 1}};
     static struct tracked_objects all, again;
     struct session_options o = asked("tortoise", 2);
     struct section in = {.version = 1};
-    struct err err = {0};
     char id[API_ID_CAP];
     struct session *s;
     uint8_t *buf;
     size_t cap;
 
-    (void)state;
-    open_real(1000);
-    enrol();
-    rig_session(&rig, &o, id);
+    begin(1000);
+    rig_session(&o, id);
     s = registry_find(rig.core->registry, id);
     all.n = TRACKED_OBJECTS_MAX;
     all.n_history = 1000;
@@ -283,7 +282,7 @@ static void a_full_list_is_kept(void **state)
     assert_memory_equal(&again, &all, sizeof(all));
     session_unref(s);
     free(buf);
-    rig_close(&rig);
+    rig_close();
 }
 
 /* Feeds pictures [first, end). */
@@ -300,25 +299,23 @@ static void feed_pictures(int first, int end)
 
 /* Every second picture is due at 2.5 Hz; the tortoise is new, seen, then lost. A client that comes
  * late is told of all at once; `ended` comes behind all that is told. */
-static void a_thing_is_found_and_lost(void **state)
+TEST_WITH(a_thing_is_found_and_lost, make_folder, remove_folder)
 {
     struct session_options o = asked("tortoise", 2.5f);
     struct api_objects all;
     char id[API_ID_CAP];
 
-    (void)state;
-    open_real(1000);
-    enrol();
-    rig_session(&rig, &o, id);
+    begin(1000);
+    rig_session(&o, id);
     assert_int_equal(objects_remove(rig.core->objects, "", "tortoise", NULL), 0); /* it is held */
-    rig_connect(&rig, &client, id, CONTROL_INGEST);
+    rig_connect(&client, id, CONTROL_INGEST);
     feed_pictures(0, 3);
     all = after(id, 2);
     assert_int_equal(all.n, 1);
     assert_int_equal(all.list[0].state, CONTROL_OBJECT_SEEN);
     assert_int_equal(all.list[0].seq, 3);
     is_the_tortoise(&all.list[0]);
-    rig_connect(&rig, &viewer, id, CONTROL_VIEW);
+    rig_connect(&viewer, id, CONTROL_VIEW);
     rig_read_all(&viewer);
     assert_int_equal(viewer.n_objects, 1);
     assert_int_equal(viewer.things[0].seq, 3);
@@ -341,26 +338,21 @@ static void a_thing_is_found_and_lost(void **state)
     assert_int_equal(all.history[1].state, CONTROL_OBJECT_LOST);
     assert_int_equal(all.history[1].seq, PICTURES); /* the second one without it */
     rig_disconnect(&viewer);
-    rig_disconnect(&client);
-    rig_close(&rig);
+    rig_end(&client);
 }
 
 /* In mode live no frame waits for a look: each picture that is due is looked at or counted. */
-static void a_live_session_waits_for_none(void **state)
+TEST_WITH(a_live_session_waits_for_none, make_folder, remove_folder)
 {
     struct session_options o = asked("tortoise", 30);
     struct api_objects all;
-    char id[API_ID_CAP];
 
-    (void)state;
-    open_real(1000);
-    enrol();
+    begin(1000);
     o.mode = SESSION_LIVE;
-    rig_session(&rig, &o, id);
-    rig_connect(&rig, &client, id, CONTROL_INGEST);
+    rig_join(&client, &o);
     feed_pictures(0, PICTURES);
     for (int i = 0; i < 6000; i++) {
-        all = known(id);
+        all = known(client.id);
         if (all.looks + all.skipped == PICTURES)
             break;
         usleep(10000);
@@ -368,24 +360,21 @@ static void a_live_session_waits_for_none(void **state)
     print_message("# %d looks, %d skipped\n", (int)all.looks, (int)all.skipped);
     assert_int_equal(all.looks + all.skipped, PICTURES);
     assert_true(all.looks >= OBJECT_SEARCH_WAITING);
-    rig_disconnect(&client);
-    rig_close(&rig);
+    rig_end(&client);
 }
 
 /* In a child: feeds all pictures, leaves what is known then, and dies. */
-static void feed_and_die(int checkpoint_frames, int out)
+static void feed_and_die(int out)
 {
     struct session_options o = asked("tortoise", 2.5f);
     struct api_objects all;
-    char id[API_ID_CAP];
 
-    open_real(checkpoint_frames);
-    enrol();
-    rig_session(&rig, &o, id);
-    rig_connect(&rig, &client, id, CONTROL_INGEST);
+    begin(checkpoint_every);
+    rig_join(&client, &o);
     feed_pictures(0, PICTURES);
-    all = after(id, (PICTURES + 1) / 2);
-    if (write(out, id, sizeof(id)) != sizeof(id) || write(out, &all, sizeof(all)) != sizeof(all))
+    all = after(client.id, (PICTURES + 1) / 2);
+    if (write(out, client.id, sizeof(client.id)) != sizeof(client.id) ||
+        write(out, &all, sizeof(all)) != sizeof(all))
         _exit(1);
     raise(SIGKILL);
 }
@@ -394,59 +383,27 @@ static void same_after_kill(int checkpoint_frames)
 {
     struct api_objects before, now;
     char id[API_ID_CAP];
-    int ends[2], status;
-    pid_t child;
+    int status;
 
-    assert_int_equal(pipe(ends), 0);
-    child = fork();
-    if (child == 0)
-        feed_and_die(checkpoint_frames, ends[1]);
-    close(ends[1]);
-    assert_int_equal(read(ends[0], id, sizeof(id)), sizeof(id));
-    for (size_t n = 0; n < sizeof(before);) {
-        ssize_t got = read(ends[0], (char *)&before + n, sizeof(before) - n);
-        assert_true(got > 0);
-        n += (size_t)got;
-    }
-    close(ends[0]);
-    assert_int_equal(waitpid(child, &status, 0), child);
+    checkpoint_every = checkpoint_frames;
+    status = in_a_child_that_tells(feed_and_die, id, &before, sizeof(before));
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
     assert_int_equal(before.n_history, 2);
     open_real(checkpoint_frames);
     now = after(id, before.looks);
     assert_memory_equal(&now, &before, sizeof(now));
     assert_int_equal(core_ops.session_delete(rig.core, id, NULL), 0);
-    rig_close(&rig);
+    rig_close();
 }
 
-static void a_killed_session_knows_the_same(void **state)
+TEST_WITH(a_killed_session_knows_the_same, make_folder, remove_folder)
 {
-    (void)state;
     same_after_kill(1000); /* all of its journal is replayed */
 }
 
-static void one_with_checkpoints_as_well(void **state)
+TEST_WITH(one_with_checkpoints_as_well, make_folder, remove_folder)
 {
-    (void)state;
     same_after_kill(4);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_killed_session_knows_the_same, make_folder,
-                                        remove_folder),
-        cmocka_unit_test_setup_teardown(one_with_checkpoints_as_well, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(names_that_are_unknown_are_refused, make_folder,
-                                        remove_folder),
-        cmocka_unit_test_setup_teardown(an_unknown_size_is_not_charged_twice, make_folder,
-                                        remove_folder),
-        cmocka_unit_test_setup_teardown(too_many_tensors_are_said_to_be_so, make_folder,
-                                        remove_folder),
-        cmocka_unit_test_setup_teardown(a_full_list_is_kept, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(a_thing_is_found_and_lost, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(a_live_session_waits_for_none, make_folder, remove_folder),
-    };
-
-    return cmocka_run_group_tests(tests, make_tortoise, free_tortoise);
-}
+TEST_GROUP(make_tortoise, free_tortoise)

@@ -1,14 +1,9 @@
 /* The store of enrolled objects: what a restart finds, whatever went wrong before it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "daemon/objects.h"
 #include "daemon/objects_file.h"
 #include "tests/support/fault_io.h"
 #include "tests/support/scratch.h"
+#include "tests/support/unit.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -138,12 +133,11 @@ static int begin(void **state)
 
 /* ------------------------------------------------------------------------- life */
 
-static void comes_back(void **state)
+TEST_WITH(comes_back, begin, NULL)
 {
     struct objects *s = open_store();
     const struct enrolled *list[8];
     struct err err;
-    (void)state;
     assert_int_equal(add(s, "lab", "mug", 1, &err), 0);
     assert_int_equal(add(s, "lab", "can", 2, &err), 0);
     assert_int_equal(add(s, "home", "mug", 3, &err), 0);
@@ -171,12 +165,11 @@ static void comes_back(void **state)
 }
 
 /* What is held stays whole when it is deleted, and when the store is gone; its name is free. */
-static void held(void **state)
+TEST_WITH(held, begin, NULL)
 {
     struct objects *s = open_store();
     const struct enrolled *e;
     struct err err;
-    (void)state;
     assert_int_equal(add(s, "lab", "mug", 1, &err), 0);
     e = objects_get(s, "lab", "mug");
     assert_int_equal(objects_remove(s, "lab", "mug", &err), 0);
@@ -188,13 +181,12 @@ static void held(void **state)
     objects_put(e);
 }
 
-static void bounds(void **state)
+TEST_WITH(bounds, begin, NULL)
 {
     const struct objects_limits small = {2, 2000};
     struct object o = make("x", 0);
     struct objects *s;
     struct err err;
-    (void)state;
     assert_int_equal(objects_open(&s, folder, &small, &err), 0);
     assert_int_equal(add(s, "a", "1", 0, &err), 0);
     assert_int_equal(add(s, "a", "2", 0, &err), 0);
@@ -215,11 +207,10 @@ static void bounds(void **state)
 }
 
 /* Without a folder objects end with the store. */
-static void in_memory(void **state)
+TEST_WITH(in_memory, begin, NULL)
 {
     struct objects *s;
     struct err err;
-    (void)state;
     assert_int_equal(objects_open(&s, "", &limits, &err), 0);
     assert_int_equal(add(s, "lab", "mug", 1, &err), 0);
     assert_true(holds(s, "lab", "mug", 1));
@@ -231,12 +222,11 @@ static void in_memory(void **state)
 
 /* Each call that an enrolment makes fails, in each way. It fails as a whole or succeeds, the object
  * that was there before stays, and nothing is left behind. */
-static void disk_fails(void **state)
+TEST_WITH(disk_fails, begin, NULL)
 {
     struct objects *s = open_store();
     struct err err;
     int failures = 0;
-    (void)state;
     assert_int_equal(add(s, "lab", "old", 7, &err), 0);
     for (int how = 0; how < FAULT_HOWS; how++)
         for (long n = 1;; n++) {
@@ -263,11 +253,10 @@ static void disk_fails(void **state)
 }
 
 /* A file that cannot be removed: the object stays, in memory and on the disk. */
-static void removal_fails(void **state)
+TEST_WITH(removal_fails, begin, NULL)
 {
     struct objects *s = open_store();
     struct err err;
-    (void)state;
     assert_int_equal(add(s, "lab", "mug", 1, &err), 0);
     fault_io_arm(1, FAULT_EIO, false);
     assert_int_equal(objects_remove(s, "lab", "mug", &err), ERR_IO);
@@ -280,13 +269,12 @@ static void removal_fails(void **state)
 }
 
 /* The process died between write and rename: what it left is no object, and is gone. */
-static void died_before_rename(void **state)
+TEST_WITH(died_before_rename, begin, NULL)
 {
     static uint8_t bytes[65536];
     struct objects *s = open_store();
     struct err err;
     size_t n;
-    (void)state;
     assert_int_equal(add(s, "lab", "mug", 1, &err), 0);
     n = read_file("lab@mug.object", bytes, sizeof bytes);
     objects_close(&s);
@@ -314,7 +302,7 @@ static void expect_aside(const char *name, const uint8_t *bytes, size_t n, const
     objects_close(&s);
 }
 
-static void refused_files(void **state)
+TEST_WITH(refused_files, begin, NULL)
 {
     static uint8_t bytes[65536], spoilt[65536];
     struct objects *s = open_store();
@@ -322,7 +310,6 @@ static void refused_files(void **state)
     struct err err;
     size_t n;
     int i = 1;
-    (void)state;
     assert_int_equal(add(s, "lab", "mug", 1, &err), 0);
     n = read_file("lab@mug.object", bytes, sizeof bytes);
     assert_int_equal(objects_remove(s, "lab", "mug", &err), 0);
@@ -353,12 +340,11 @@ static void refused_files(void **state)
 }
 
 /* What is no file is in the way of nothing but its own name. */
-static void a_folder_in_the_way(void **state)
+TEST_WITH(a_folder_in_the_way, begin, NULL)
 {
     char path[SCRATCH_CAP + 32];
     struct objects *s;
     struct err err;
-    (void)state;
     snprintf(path, sizeof path, "%s/lab@mug.object", folder);
     assert_int_equal(mkdir(path, 0700), 0);
     s = open_store();
@@ -368,29 +354,11 @@ static void a_folder_in_the_way(void **state)
 }
 
 /* A folder that other users may write in is refused, as that of the journals is. */
-static void open_to_others(void **state)
+TEST_WITH(open_to_others, begin, NULL)
 {
     struct objects *s;
     struct err err;
-    (void)state;
     assert_int_equal(chmod(folder, 0777), 0);
     assert_int_equal(objects_open(&s, folder, &limits, &err), ERR_INPUT);
     assert_null(s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(comes_back, begin),
-        cmocka_unit_test_setup(held, begin),
-        cmocka_unit_test_setup(bounds, begin),
-        cmocka_unit_test_setup(in_memory, begin),
-        cmocka_unit_test_setup(disk_fails, begin),
-        cmocka_unit_test_setup(removal_fails, begin),
-        cmocka_unit_test_setup(died_before_rename, begin),
-        cmocka_unit_test_setup(refused_files, begin),
-        cmocka_unit_test_setup(a_folder_in_the_way, begin),
-        cmocka_unit_test_setup(open_to_others, begin),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,6 @@
 /* What a client is told: readers of every speed end with the server's cloud, at a bounded cost. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "tests/support/outbox_reader.h"
+#include "tests/support/unit.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -13,14 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void readers_of_every_speed_agree(void **state)
+TEST(readers_of_every_speed_agree)
 {
     struct mirror *m = new_mirror();
     struct mirror_summary end;
     struct mirror_commit c;
     struct reader r[4];
 
-    (void)state;
     srand(1);
     for (int i = 0; i < 4; i++)
         open_reader(&r[i], m);
@@ -29,7 +23,7 @@ static void readers_of_every_speed_agree(void **state)
     for (int frame = 0; frame < 200; frame++) {
         commit(m, 100, 3000, &c);
         for (int i = 0; i < 4; i++)
-            outbox_mark(r[i].o, c.changed, c.n_changed, c.revision);
+            tell(&r[i], &c);
         read_all(&r[0]);            /* keeps up */
         for (int k = 0; k < 8; k++) /* is always behind */
             step(&r[1]);
@@ -56,23 +50,21 @@ static void readers_of_every_speed_agree(void **state)
     mirror_free(&m);
 }
 
-static void the_block_that_waited_longest_goes_first(void **state)
+TEST(the_block_that_waited_longest_goes_first)
 {
     struct gpu_change one = {.kind = GPU_CHANGE_PUT};
     struct mirror *m = new_mirror();
     struct mirror_commit c;
     struct reader r;
 
-    (void)state;
-    open_reader(&r, m);
-    start_reader(&r, m, false, 0, 0);
+    begin_reader(&r, m);
     while (step(&r) != STREAM_NONE)
         ;
     for (uint32_t i = 0; i < 5; i++) { /* five blocks; then the first changes again and again */
         one.slot = i;
         one.p_q[0] = (int32_t)(2000 * i);
         mirror_commit(m, 0, &one, 1, &c);
-        outbox_mark(r.o, c.changed, c.n_changed, c.revision);
+        tell(&r, &c);
     }
     for (uint32_t i = 0; i < 5; i++) {
         assert_int_equal(step(&r), STREAM_BINARY);
@@ -80,7 +72,7 @@ static void the_block_that_waited_longest_goes_first(void **state)
         one.slot = 0;
         one.p_q[0] = (int32_t)i;
         mirror_commit(m, 0, &one, 1, &c);
-        outbox_mark(r.o, c.changed, c.n_changed, c.revision);
+        tell(&r, &c);
     }
     read_all(&r);
     assert_int_equal(r.n_blocks, 6); /* 0 1 2 3 4 and 0 once more, not five times more */
@@ -88,24 +80,23 @@ static void the_block_that_waited_longest_goes_first(void **state)
     mirror_free(&m);
 }
 
-static void an_emptied_block_is_deleted(void **state)
+TEST(an_emptied_block_is_deleted)
 {
     struct gpu_change one = {.kind = GPU_CHANGE_PUT, .slot = 3};
     struct mirror *m = new_mirror();
     struct mirror_commit c;
     struct reader r, late;
 
-    (void)state;
     open_reader(&r, m);
     open_reader(&late, m);
     start_reader(&r, m, false, 0, 0);
     mirror_commit(m, 0, &one, 1, &c);
-    outbox_mark(r.o, c.changed, c.n_changed, c.revision);
+    tell(&r, &c);
     read_all(&r);
     assert_int_equal(cloud_points(r.cloud), 1);
     one.kind = GPU_CHANGE_REMOVE;
     mirror_commit(m, 0, &one, 1, &c);
-    outbox_mark(r.o, c.changed, c.n_changed, c.revision);
+    tell(&r, &c);
     read_all(&r);
     assert_int_equal(r.n_deletes, 1);
     assert_int_equal(cloud_points(r.cloud), 0);
@@ -118,7 +109,7 @@ static void an_emptied_block_is_deleted(void **state)
     mirror_free(&m);
 }
 
-static void resume_sends_what_is_newer(void **state)
+TEST(resume_sends_what_is_newer)
 {
     struct mirror *m = new_mirror();
     struct mirror_summary then, now;
@@ -126,13 +117,11 @@ static void resume_sends_what_is_newer(void **state)
     struct reader r, again, other;
     int all;
 
-    (void)state;
     srand(3);
-    open_reader(&r, m);
-    start_reader(&r, m, false, 0, 0);
+    begin_reader(&r, m);
     for (int i = 0; i < 20; i++) {
         commit(m, 100, 20000, &c);
-        outbox_mark(r.o, c.changed, c.n_changed, c.revision);
+        tell(&r, &c);
         read_all(&r);
     }
     mirror_summary(m, &then);
@@ -167,7 +156,7 @@ static void resume_sends_what_is_newer(void **state)
 
 /* No line lasts for more than a few blocks, and the cloud goes on changing: the client has it all
  * the same in the end, and few blocks come twice. */
-static void lines_that_last_for_three_blocks(void **state)
+TEST(lines_that_last_for_three_blocks)
 {
     struct mirror *m = new_mirror();
     struct mirror_summary now;
@@ -176,15 +165,13 @@ static void lines_that_last_for_three_blocks(void **state)
     struct reader r, next;
     int lines = 1, blocks = 0, all = 0;
 
-    (void)state;
     srand(9);
     for (int i = 0; i < 20; i++)
         commit(m, 100, 20000, &c);
     commit(m, 2000, 20000, &c); /* hundreds of blocks are of one revision */
     for (uint32_t i = 0; mirror_list(m, &e, i, 1); i++)
         all += e.n_points > 0;
-    open_reader(&r, m);
-    start_reader(&r, m, false, 0, 0);
+    begin_reader(&r, m);
     while (r.n_sync == 0) {
         while (r.n_blocks < 3 && r.n_sync == 0)
             step(&r);
@@ -193,7 +180,7 @@ static void lines_that_last_for_three_blocks(void **state)
             break;
         if (lines % 20 == 0 && lines <= 100) {
             commit(m, 5, 20000, &c);
-            outbox_mark(r.o, c.changed, c.n_changed, c.revision);
+            tell(&r, &c);
         }
         open_reader(&next, m);
         cloud_free(&next.cloud);
@@ -231,7 +218,7 @@ static void *commit_much(void *arg)
 
 /* The thread of a client is that of many others, so a commit holds none of them up: the client has
  * nothing to send meanwhile, and is woken when the commit is over, even if that changed nothing. */
-static void a_commit_is_not_waited_for(void **state)
+TEST(a_commit_is_not_waited_for)
 {
     struct mirror *m = new_mirror();
     struct committing c = {.m = m};
@@ -242,13 +229,11 @@ static void a_commit_is_not_waited_for(void **state)
     pthread_t thread;
     bool waited = false;
 
-    (void)state;
     srand(11);
     commit(m, 2000, 20000, &first);
     for (int tries = 0; !waited && tries < 10000; tries++) {
         mirror_summary(m, &now);
-        open_reader(&r, m);
-        start_reader(&r, m, false, 0, 0);
+        begin_reader(&r, m);
         atomic_store(&c.done, false);
         assert_int_equal(pthread_create(&thread, NULL, commit_much, &c), 0);
         do
@@ -269,16 +254,14 @@ static void a_commit_is_not_waited_for(void **state)
     mirror_free(&m);
 }
 
-static void answers_are_bounded_by_what_is_in_flight(void **state)
+TEST(answers_are_bounded_by_what_is_in_flight)
 {
     struct control_ack ack = {.status = CONTROL_USED};
     struct mirror *m = new_mirror();
     struct err err = {0};
     struct reader r;
 
-    (void)state;
-    open_reader(&r, m);
-    start_reader(&r, m, false, 0, 0);
+    begin_reader(&r, m);
     for (int i = 0; i < 16; i++)
         assert_int_equal(outbox_admit(r.o, NULL), 0);
     assert_int_equal(outbox_admit(r.o, &err), ERR_LIMIT);
@@ -311,7 +294,7 @@ static void answers_are_bounded_by_what_is_in_flight(void **state)
     mirror_free(&m);
 }
 
-static void a_farewell_waits_or_does_not(void **state)
+TEST(a_farewell_waits_or_does_not)
 {
     const struct control_bye bye = {CONTROL_RECONNECT, 2000, "later"};
     struct control_ack ack = {.seq = 5};
@@ -319,7 +302,6 @@ static void a_farewell_waits_or_does_not(void **state)
     struct mirror_commit c;
     struct reader patient, hasty, stranger;
 
-    (void)state;
     open_reader(&patient, m);
     open_reader(&hasty, m);
     open_reader(&stranger, m); /* never says `start` */
@@ -327,8 +309,8 @@ static void a_farewell_waits_or_does_not(void **state)
     start_reader(&hasty, m, false, 0, 0);
     assert_int_equal(outbox_admit(patient.o, NULL), 0);
     commit(m, 500, 20000, &c);
-    outbox_mark(patient.o, c.changed, c.n_changed, c.revision);
-    outbox_mark(hasty.o, c.changed, c.n_changed, c.revision);
+    tell(&patient, &c);
+    tell(&hasty, &c);
     outbox_bye(patient.o, &bye, OUTBOX_COMPLETE);
     outbox_bye(hasty.o, &bye, OUTBOX_AT_ONCE);
     outbox_bye(stranger.o, &bye, OUTBOX_COMPLETE);
@@ -381,13 +363,12 @@ static void *committer(void *arg)
     return NULL;
 }
 
-static void a_sync_is_true_while_commits_go_on(void **state)
+TEST(a_sync_is_true_while_commits_go_on)
 {
     static struct race race;
     struct mirror_summary end;
     pthread_t thread;
 
-    (void)state;
     race.m = new_mirror();
     open_reader(&race.r, race.m);
     pthread_create(&thread, NULL, committer, &race);
@@ -442,7 +423,7 @@ static const struct frame_result *six_frames(struct results *all, struct outbox 
 
 /* The sender gets each before its ack, a viewer that was slow the newest only; what all have read
  * is used again. */
-static void results_come_before_their_acks(void **state)
+TEST(results_come_before_their_acks)
 {
     struct mirror *m = new_mirror();
     struct reader in, view;
@@ -454,12 +435,9 @@ static void results_come_before_their_acks(void **state)
     size_t len;
     int n = 0;
 
-    (void)state;
     assert_int_equal(results_new(&all, NULL), 0);
-    open_reader(&in, m);
-    start_reader(&in, m, false, 0, 0);
-    open_reader(&view, m);
-    start_reader(&view, m, false, 0, 0);
+    begin_reader(&in, m);
+    begin_reader(&view, m);
     first = six_frames(all, in.o, view.o);
     assert_int_equal(outbox_next(in.o, &msg, &len, &sent), STREAM_TEXT); /* ready */
     for (uint64_t seq = 1; seq <= 6; seq++) {
@@ -499,21 +477,4 @@ static void results_come_before_their_acks(void **state)
         results_unref(again[n]);
     results_free(&all);
     mirror_free(&m);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(readers_of_every_speed_agree),
-        cmocka_unit_test(the_block_that_waited_longest_goes_first),
-        cmocka_unit_test(an_emptied_block_is_deleted),
-        cmocka_unit_test(resume_sends_what_is_newer),
-        cmocka_unit_test(lines_that_last_for_three_blocks),
-        cmocka_unit_test(a_commit_is_not_waited_for),
-        cmocka_unit_test(answers_are_bounded_by_what_is_in_flight),
-        cmocka_unit_test(a_farewell_waits_or_does_not),
-        cmocka_unit_test(a_sync_is_true_while_commits_go_on),
-        cmocka_unit_test(results_come_before_their_acks),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

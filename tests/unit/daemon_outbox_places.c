@@ -1,11 +1,6 @@
 /* Places of submaps are told before blocks, again when they change, and anew after a resume. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "daemon/session/outbox.h"
+#include "tests/support/unit.h"
 
 #include <stdlib.h>
 
@@ -64,7 +59,7 @@ static bool next_place(struct outbox *o, struct delta *d, int *n_blocks)
     return kind == STREAM_BINARY;
 }
 
-static void places_come_before_blocks(void **state)
+TEST(places_come_before_blocks)
 {
     const float at[7] = {0, 0, 0, 1, 1, 2, 3}, back[7] = {0, 0, 0, 1, 0, 0, 0};
     const struct cloud_limits limits = {100, SLOTS};
@@ -75,7 +70,6 @@ static void places_come_before_blocks(void **state)
     struct delta d;
     int n;
 
-    (void)state;
     assert_int_equal(mirror_new(&m, &limits, NULL), 0);
     assert_int_equal(outbox_new(&o, m, EPOCH, 4, NULL), 0);
     commit(m, &out);
@@ -120,10 +114,4 @@ static void places_come_before_blocks(void **state)
     outbox_free(&late);
     outbox_free(&o);
     mirror_free(&m);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(places_come_before_blocks)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

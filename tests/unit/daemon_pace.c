@@ -1,15 +1,10 @@
 /* daemon_pace.c - what a session takes by its fps; the rate and quality that a client is told */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
 
 #include "daemon/session/pace.h"
+#include "tests/support/unit.h"
 
 /* Frames that are taken of a camera with so many a second, over `seconds`; jitter in ms, to and
  * fro. */
@@ -25,9 +20,8 @@ static int taken(double fps, double camera, double seconds, double jitter_ms)
     return n;
 }
 
-static void fps_is_held_by_capture_time(void **state)
+TEST(fps_is_held_by_capture_time)
 {
-    (void)state;
     assert_in_range(taken(1, 30, 4.4, 0), 5, 5); /* 0, 1, 2, 3 and 4 s */
     assert_in_range(taken(1, 30, 600, 0), 600, 613);
     assert_in_range(taken(1, 30, 600, 5), 600, 613);
@@ -42,22 +36,20 @@ static void fps_is_held_by_capture_time(void **state)
 }
 
 /* A phone that was busy for a moment: its next two pictures come close to each other. */
-static void a_late_frame_leaves_its_time_to_the_next(void **state)
+TEST(a_late_frame_leaves_its_time_to_the_next)
 {
     static const double at_s[] = {0, 0.1, 0.2, 0.385, 0.4, 0.5, 0.6};
     struct pace_clock c = {0};
 
-    (void)state;
     for (size_t i = 0; i < sizeof at_s / sizeof *at_s; i++)
         assert_true(pace_takes(&c, 10, (uint64_t)(at_s[i] * 1e9)));
     assert_false(pace_takes(&c, 10, 620000000));
 }
 
-static void a_clock_that_stands_or_jumps_back_takes_all(void **state)
+TEST(a_clock_that_stands_or_jumps_back_takes_all)
 {
     struct pace_clock c = {0};
 
-    (void)state;
     for (int i = 0; i < 10; i++)
         assert_true(pace_takes(&c, 1, 0));
     assert_true(pace_takes(&c, 1, UINT64_C(10000000000)));
@@ -225,11 +217,10 @@ static struct outcome played(const struct world *w)
 }
 
 /* Graphs are recorded when sessions begin, and for seconds nothing is computed. */
-static void after_a_stall_all_are_told_what_is_of_use(void **state)
+TEST(after_a_stall_all_are_told_what_is_of_use)
 {
     struct outcome o;
 
-    (void)state;
     o = played(&(struct world){64, 2500, 20, 20, 3000, 0, 20, 32});
     assert_true(o.back_s >= 0 && o.back_s < 1 && o.used_s >= 0.999 * 64 * CAMERA && o.p50_ms < 50);
     o = played(&(struct world){64, 2500, 20, 20, 3000, 5, 20, 32});
@@ -240,11 +231,10 @@ static void after_a_stall_all_are_told_what_is_of_use(void **state)
 
 /* Whatever it is that holds a session: a device that is full, or that computes one frame at a time
  * of each session (854 frames/s are 64 times one in 75 ms, and 32 of them take 46 ms). */
-static void a_full_device_stays_full_and_queues_short(void **state)
+TEST(a_full_device_stays_full_and_queues_short)
 {
     struct outcome o;
 
-    (void)state;
     o = played(&(struct world){64, 700, 20, 20, 3000, 0, 40, 32});
     assert_true(o.used_s >= 0.99 * 700 && o.least > 0.9 * o.most && o.p50_ms < 250);
     o = played(&(struct world){64, 1800, 20, 20, 3000, 0, 40, 32});
@@ -257,11 +247,10 @@ static void a_full_device_stays_full_and_queues_short(void **state)
     assert_true(o.used_s >= 0.97 * 700 && o.least > 0.9 * o.most && o.p50_ms < 250);
 }
 
-static void one_phone_has_what_the_device_can_do(void **state)
+TEST(one_phone_has_what_the_device_can_do)
 {
     struct outcome o;
 
-    (void)state;
     o = played(&(struct world){1, 200, 0, 5, 0, 0, 20, 32});
     assert_true(o.used_s == CAMERA && o.dropped == 0);
     o = played(&(struct world){1, 10, 0, 5, 0, 0, 60, 32});
@@ -272,12 +261,11 @@ static void one_phone_has_what_the_device_can_do(void **state)
     assert_true(o.used_s >= 0.99 * 60 && o.least > 0.9 * o.most && o.dropped == 0);
 }
 
-static void a_full_line_asks_for_less_and_a_free_one_for_more(void **state)
+TEST(a_full_line_asks_for_less_and_a_free_one_for_more)
 {
     struct pace_link l = pace_link_new();
     uint64_t t_ns = 0, now_us = UINT64_C(7000000000);
 
-    (void)state;
     for (int i = 0; i < 300; i++, t_ns += 33333333, now_us += 33333)
         pace_arrived(&l, t_ns, now_us, 0);
     assert_int_equal(l.jpeg, PACE_JPEG_MAX);
@@ -291,18 +279,4 @@ static void a_full_line_asks_for_less_and_a_free_one_for_more(void **state)
     for (int i = 0; i < 3000; i++, t_ns += 33333333, now_us += 33333)
         pace_arrived(&l, t_ns, now_us, 0);
     assert_int_equal(l.jpeg, PACE_JPEG_MAX);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fps_is_held_by_capture_time),
-        cmocka_unit_test(a_late_frame_leaves_its_time_to_the_next),
-        cmocka_unit_test(a_clock_that_stands_or_jumps_back_takes_all),
-        cmocka_unit_test(after_a_stall_all_are_told_what_is_of_use),
-        cmocka_unit_test(a_full_device_stays_full_and_queues_short),
-        cmocka_unit_test(one_phone_has_what_the_device_can_do),
-        cmocka_unit_test(a_full_line_asks_for_less_and_a_free_one_for_more),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

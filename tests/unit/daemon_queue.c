@@ -1,12 +1,7 @@
 /* Turns and the frame queue: fairness, order, what is dropped, and that no work is forgotten. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "daemon/session/queue.h"
 #include "daemon/turn.h"
+#include "tests/support/unit.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -64,13 +59,12 @@ static struct queue *new_queue(int n)
 
 /* ------------------------------------------------------------------------- queue */
 
-static void frames_come_out_in_order_and_whole(void **state)
+TEST(frames_come_out_in_order_and_whole)
 {
     struct queue *q = new_queue(4);
     struct queue_dropped dropped;
     struct queue_item *item;
 
-    (void)state;
     for (uint64_t seq = 1; seq <= 9; seq++) {
         assert_int_equal(push(q, seq, &dropped), 0);
         assert_false(dropped.any);
@@ -92,12 +86,11 @@ static void frames_come_out_in_order_and_whole(void **state)
 }
 
 /* One that sends too much loses its own frames, though another's are older. */
-static void the_source_with_the_most_makes_room(void **state)
+TEST(the_source_with_the_most_makes_room)
 {
     struct queue *q = new_queue(4);
     struct queue_dropped d;
 
-    (void)state;
     assert_int_equal(push_of(q, 1, 100, &d), 0);
     for (uint64_t seq = 1; seq <= 3; seq++)
         assert_int_equal(push_of(q, 0, seq, &d), 0);
@@ -115,14 +108,13 @@ static void the_source_with_the_most_makes_room(void **state)
 
 /* Where the busy one's frames all wait for the disk, or are decoded or run, none of them can make
  * room; the calm one's slots are there nevertheless. */
-static void a_source_in_work_leaves_slots_to_others(void **state)
+TEST(a_source_in_work_leaves_slots_to_others)
 {
     struct queue *q = new_queue(8);
     struct queue_item *item, *calm[2];
     struct queue_dropped d;
     uint64_t seq = 1;
 
-    (void)state;
     while (push_beside(q, 0, BOTH, seq, &item, &d) == 0)
         seq++;
     assert_int_equal(queue_used(q), 8 - QUEUE_RESERVE);
@@ -141,13 +133,12 @@ static void a_source_in_work_leaves_slots_to_others(void **state)
 }
 
 /* One that has the device to itself has nearly all slots, and gives them back one by one. */
-static void shares_are_taken_back(void **state)
+TEST(shares_are_taken_back)
 {
     struct queue *q = new_queue(8);
     struct queue_item *item;
     struct queue_dropped d;
 
-    (void)state;
     for (uint64_t seq = 1; seq <= 8; seq++)
         assert_int_equal(push_of(q, 0, seq, &d), 0);
     for (uint64_t seq = 101; seq <= 104; seq++) { /* another comes: up to its share */
@@ -165,7 +156,7 @@ static void shares_are_taken_back(void **state)
 
 /* A device that takes every third frame, a disk that is late by as many as there are; one source
  * sends all the time, one seldom and now and then two. Whatever is lost is the busy one's. */
-static void a_calm_source_loses_nothing_to_a_busy_one(void **state)
+TEST(a_calm_source_loses_nothing_to_a_busy_one)
 {
     struct queue *q = new_queue(8);
     struct queue_item *storing[8], *item;
@@ -173,7 +164,6 @@ static void a_calm_source_loses_nothing_to_a_busy_one(void **state)
     int n_storing = 0, lost[2] = {0, 0}, used[2] = {0, 0}, calm = 0;
     uint32_t random = 1;
 
-    (void)state;
     for (uint64_t t = 0; t < 3000; t++) {
         int pushes = t % 23 == 0 || t % 23 == 1, source = 0;
         for (int k = 0; k <= pushes; k++, source = 1) {
@@ -203,13 +193,12 @@ static void a_calm_source_loses_nothing_to_a_busy_one(void **state)
     queue_free(&q);
 }
 
-static void the_oldest_that_nobody_works_on_goes(void **state)
+TEST(the_oldest_that_nobody_works_on_goes)
 {
     struct queue *q = new_queue(4);
     struct queue_dropped d;
     struct queue_item *a, *b, *c;
 
-    (void)state;
     for (uint64_t seq = 1; seq <= 4; seq++)
         assert_int_equal(push(q, seq, &d), 0);
     a = queue_take_waiting(q); /* 1 is being decoded: 2 is the oldest that waits */
@@ -230,13 +219,12 @@ static void the_oldest_that_nobody_works_on_goes(void **state)
     queue_free(&q);
 }
 
-static void a_new_frame_goes_when_all_are_in_work(void **state)
+TEST(a_new_frame_goes_when_all_are_in_work)
 {
     struct queue *q = new_queue(2);
     struct queue_dropped d;
     struct queue_item *a;
 
-    (void)state;
     assert_int_equal(push(q, 1, &d), 0);
     queue_ready(q, queue_take_waiting(q));
     a = queue_take_ready(q);
@@ -249,13 +237,12 @@ static void a_new_frame_goes_when_all_are_in_work(void **state)
     queue_free(&q);
 }
 
-static void decoding_runs_ahead_by_two(void **state)
+TEST(decoding_runs_ahead_by_two)
 {
     struct queue *q = new_queue(8);
     struct queue_dropped d;
     struct queue_item *item;
 
-    (void)state;
     for (uint64_t seq = 1; seq <= 6; seq++)
         assert_int_equal(push(q, seq, &d), 0);
     item = queue_take_waiting(q);
@@ -281,7 +268,7 @@ static void decoding_runs_ahead_by_two(void **state)
     queue_free(&q);
 }
 
-static void too_long_a_payload_changes_nothing(void **state)
+TEST(too_long_a_payload_changes_nothing)
 {
     struct queue *q = new_queue(2);
     static uint8_t payload[20000];
@@ -290,7 +277,6 @@ static void too_long_a_payload_changes_nothing(void **state)
     struct queue_item *item;
     struct queue_dropped d;
 
-    (void)state;
     f.body_len = sizeof(payload);
     assert_int_equal(queue_push(q, &a, &item, &d, NULL), ERR_LIMIT);
     assert_null(item);
@@ -301,7 +287,7 @@ static void too_long_a_payload_changes_nothing(void **state)
     assert_int_equal(queue_new(&q, QUEUE_FRAMES_MAX + 1, PAYLOAD, NULL), ERR_INPUT);
 }
 
-static void what_is_being_stored_is_out_of_reach(void **state)
+TEST(what_is_being_stored_is_out_of_reach)
 {
     struct queue *q = new_queue(2);
     uint8_t payload[PAYLOAD], header[FRAME_HEADER_BYTES];
@@ -310,7 +296,6 @@ static void what_is_being_stored_is_out_of_reach(void **state)
     struct queue_item *first, *second, *third;
     struct queue_dropped d;
 
-    (void)state;
     memset(header, 0x5a, sizeof(header));
     assert_int_equal(queue_push(q, &a, &first, &d, NULL), 0);
     f.seq = 2;
@@ -336,12 +321,11 @@ static void what_is_being_stored_is_out_of_reach(void **state)
     queue_free(&q);
 }
 
-static void nobody_makes_room_where_nothing_may_be_lost(void **state)
+TEST(nobody_makes_room_where_nothing_may_be_lost)
 {
     struct queue *q = new_queue(2);
     struct queue_dropped d;
 
-    (void)state;
     queue_set_lossless(q);
     assert_int_equal(push(q, 1, &d), 0);
     assert_int_equal(push(q, 2, &d), 0);
@@ -355,14 +339,13 @@ static void nobody_makes_room_where_nothing_may_be_lost(void **state)
 
 /* Whatever happens in whatever order: pushed = dropped + turned away + released + held, and order
  * holds. */
-static void the_sum_is_always_right(void **state)
+TEST(the_sum_is_always_right)
 {
     struct queue *q = new_queue(5);
     struct queue_item *decoding = NULL, *running = NULL;
     uint64_t seq = 0, last = 0, gone = 0, released = 0;
     struct queue_dropped d;
 
-    (void)state;
     srand(5);
     for (int i = 0; i < 20000; i++) {
         switch (rand() % 4) {
@@ -403,13 +386,12 @@ static void the_sum_is_always_right(void **state)
 
 /* ------------------------------------------------------------------------- turns */
 
-static void each_is_served_once_a_round(void **state)
+TEST(each_is_served_once_a_round)
 {
     struct turn_entry e[4] = {{0}}, *got;
     int served[4] = {0};
     struct turn *t;
 
-    (void)state;
     assert_int_equal(turn_new(&t, NULL), 0);
     for (int i = 0; i < 4; i++)
         assert_true(turn_kick(t, &e[i]));
@@ -430,12 +412,11 @@ static void each_is_served_once_a_round(void **state)
     turn_free(&t);
 }
 
-static void work_announced_meanwhile_is_remembered(void **state)
+TEST(work_announced_meanwhile_is_remembered)
 {
     struct turn_entry e[2] = {{0}}, *got[2];
     struct turn *t;
 
-    (void)state;
     assert_int_equal(turn_new(&t, NULL), 0);
     assert_true(turn_kick(t, &e[0]));
     assert_true(turn_kick(t, &e[1]));
@@ -504,13 +485,12 @@ static void *kicker(void *arg)
     return NULL;
 }
 
-static void threads_lose_no_work_and_never_meet(void **state)
+TEST(threads_lose_no_work_and_never_meet)
 {
     static struct load l;
     pthread_t servers[3], kickers[2];
     long done = 0;
 
-    (void)state;
     assert_int_equal(turn_new(&l.t, NULL), 0);
     for (int i = 0; i < 3; i++)
         pthread_create(&servers[i], NULL, server, &l);
@@ -533,26 +513,4 @@ static void threads_lose_no_work_and_never_meet(void **state)
         done += l.e[i].done;
     assert_int_equal(done, 2 * KICKS);
     turn_free(&l.t);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(frames_come_out_in_order_and_whole),
-        cmocka_unit_test(a_source_in_work_leaves_slots_to_others),
-        cmocka_unit_test(shares_are_taken_back),
-        cmocka_unit_test(a_calm_source_loses_nothing_to_a_busy_one),
-        cmocka_unit_test(the_oldest_that_nobody_works_on_goes),
-        cmocka_unit_test(the_source_with_the_most_makes_room),
-        cmocka_unit_test(a_new_frame_goes_when_all_are_in_work),
-        cmocka_unit_test(decoding_runs_ahead_by_two),
-        cmocka_unit_test(too_long_a_payload_changes_nothing),
-        cmocka_unit_test(what_is_being_stored_is_out_of_reach),
-        cmocka_unit_test(nobody_makes_room_where_nothing_may_be_lost),
-        cmocka_unit_test(the_sum_is_always_right),
-        cmocka_unit_test(each_is_served_once_a_round),
-        cmocka_unit_test(work_announced_meanwhile_is_remembered),
-        cmocka_unit_test(threads_lose_no_work_and_never_meet),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

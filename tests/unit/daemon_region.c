@@ -1,6 +1,7 @@
 /* Regions of sessions: which points lie in a box, what is refused, and that what was scanned is
  * recognised. */
 #include "tests/support/region_case.h"
+#include "tests/support/unit.h"
 
 #include "daemon/core_internal.h"
 #include "daemon/objects.h"
@@ -44,7 +45,7 @@ static struct region_box box_of(float x, float y, float z, float side, float tur
     return box;
 }
 
-static void boxes_are_turned_about_what_is_up(void **state)
+TEST(boxes_are_turned_about_what_is_up)
 {
     static const struct {
         enum session_up up;
@@ -58,7 +59,6 @@ static void boxes_are_turned_about_what_is_up(void **state)
     struct region_box box;
     struct err err;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
         box = box_of(1, 2, 3, 1, 90, rows[i].up);
         struct vec3 p = rigid_apply(&box.T_wb, vec3_make(1, 0, 0));
@@ -74,7 +74,7 @@ static void boxes_are_turned_about_what_is_up(void **state)
 
 /* Points in the box and on its sides, by the box's frame; those of a submap where it is placed, and
  * nowhere without a place. */
-static void points_in_a_box(void **state)
+TEST(points_in_a_box)
 {
     const struct cloud_limits limits = {64, 200000};
     const float moved[7] = {0, 0, 0.70710678f, 0.70710678f, 5, 0, 0}; /* a quarter turn about z */
@@ -85,7 +85,6 @@ static void points_in_a_box(void **state)
     struct err err;
     size_t n;
 
-    (void)state;
     assert_int_equal(mirror_new(&m, &limits, &err), 0);
     assert_int_equal(region_take(&points, &n, m, &places, STEP_M, &box, &err), ERR_INPUT);
     assert_null(points);
@@ -114,7 +113,7 @@ static void points_in_a_box(void **state)
     mirror_free(&m);
 }
 
-static void boxes_that_hold_nothing_or_too_much(void **state)
+TEST(boxes_that_hold_nothing_or_too_much)
 {
     const struct cloud_limits limits = {64, 200000};
     struct region_box box = box_of(0, 0, 0, 1, 0, SESSION_UP_Z);
@@ -124,7 +123,6 @@ static void boxes_that_hold_nothing_or_too_much(void **state)
     struct err err;
     size_t n;
 
-    (void)state;
     assert_int_equal(mirror_new(&m, &limits, &err), 0);
     put(m, 7, 0, (const int32_t[3]){0, 0, 0}, 5);
     assert_int_equal(region_take(&points, &n, m, &places, STEP_M, &box, &err), ERR_INPUT);
@@ -148,7 +146,7 @@ static void is_refused(const char *name, const struct api_region *r, int code, c
 {
     struct api_object object = {.name = ""};
     struct err err = {0};
-    int rc = region_case_enrol(&scan, name, r, &object, &err);
+    int rc = region_case_enrol(name, r, &object, &err);
 
     if (rc != code || strcmp(err.where, where) != 0 || !strstr(err.text, text))
         fail_msg("%s, %u tensors: %d at '%s': %s", name, object.tensors, rc, err.where, err.text);
@@ -157,7 +155,7 @@ static void is_refused(const char *name, const struct api_region *r, int code, c
 /* Is the cube of the object found in a picture that no frame was like? */
 static void is_found(const char *name, const struct api_region *r)
 {
-    const struct enrolled *e = objects_get(scan.rig.core->objects, "", name);
+    const struct enrolled *e = objects_get(rig.core->objects, "", name);
     struct shape_place place[2] = {{SHAPE_TABLE, rigid_identity()},
                                    {SHAPE_CUBE, shape_put(77, 0.1f, 0, 0.075f)}};
     struct rigid T_wc = shape_around(vec3_make(0.1f, 0, 0.06f), 130, 28, 0.8f);
@@ -190,7 +188,7 @@ static void is_found(const char *name, const struct api_region *r)
     free(depth);
 }
 
-static void a_scanned_thing_is_recognised(void **state)
+TEST(a_scanned_thing_is_recognised)
 {
     struct session_options o = rig_options();
     struct api_region box, bad;
@@ -199,14 +197,13 @@ static void a_scanned_thing_is_recognised(void **state)
     uint64_t total, hash;
     int n = 0, retry;
 
-    (void)state;
     region_case_open(&scan);
     region_case_session(&scan, 0);
     box = region_case_box(&scan, SHAPE_CUBE);
     is_refused("cube", &box, ERR_INPUT, "/region", "no point of the cloud");
     region_case_scan(&scan, SHAPE_CUBE, 6, 3);
     for (n = 0; n < 64; n++) /* a copy of the cloud counts as an export */
-        if (core_ops.export_open(scan.rig.core, scan.id, "", false, &e[n], &total, &hash, NULL))
+        if (core_ops.export_open(rig.core, scan.id, "", false, &e[n], &total, &hash, NULL))
             break;
     assert_true(n > 0 && n < 64);
     is_refused("cube", &box, ERR_BUSY, "", "exports");
@@ -226,22 +223,10 @@ static void a_scanned_thing_is_recognised(void **state)
     snprintf(bad.session, sizeof(bad.session), "nosuchsession");
     is_refused("bad", &bad, ERR_NOT_FOUND, "", "no such session");
     o.kind = SESSION_DEPTH;
-    assert_int_equal(core_ops.session_create(scan.rig.core, &o, "", &depth, &retry, NULL), 0);
+    assert_int_equal(core_ops.session_create(rig.core, &o, "", &depth, &retry, NULL), 0);
     memcpy(bad.session, depth.id, sizeof(bad.session));
     is_refused("bad", &bad, ERR_STATE, "", "no map");
     region_case_end(&scan);
     is_refused("bad", &box, ERR_NOT_FOUND, "", "no such session");
     region_case_close(&scan);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(boxes_are_turned_about_what_is_up),
-        cmocka_unit_test(points_in_a_box),
-        cmocka_unit_test(boxes_that_hold_nothing_or_too_much),
-        cmocka_unit_test(a_scanned_thing_is_recognised),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,6 @@
 /* A session says of the scale of its frames what tracks or keyframes measured, and the middle. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "daemon/session/scale_told.h"
+#include "tests/support/unit.h"
 
 #include <math.h>
 
@@ -14,14 +9,13 @@ static struct gpu_result measured(float log_scale)
     return (struct gpu_result){.views = {.log_scale = log_scale, .log_sigma = 0.5f}};
 }
 
-static void nothing_is_said_of_what_was_not_measured(void **state)
+TEST(nothing_is_said_of_what_was_not_measured)
 {
     struct scale_told t = {0};
     struct gpu_result r = {.views = {.log_scale = 1},
                            .tracks = {.state = GPU_TRACKS_LOST, .log_scale = 1, .log_sigma = 1}};
     float scale = 9, sigma = 9;
 
-    (void)state;
     assert_false(scale_told_of(&r, &scale, &sigma));
     assert_true(scale == 0 && sigma == 0);
     scale_told_note(&t, &r);
@@ -30,12 +24,11 @@ static void nothing_is_said_of_what_was_not_measured(void **state)
 
 /* Landmarks half as far as the network says: ln 2. Keyframes twice as far: log2 2, and half an
  * octave is 0.34657. Tracks are asked first. */
-static void one_frame_by_hand(void **state)
+TEST(one_frame_by_hand)
 {
     struct gpu_result r = measured(1);
     float scale, sigma;
 
-    (void)state;
     assert_true(scale_told_of(&r, &scale, &sigma));
     assert_float_equal(scale, 2, 1e-6f);
     assert_float_equal(sigma, 0.3465736f, 1e-6f);
@@ -47,13 +40,12 @@ static void one_frame_by_hand(void **state)
 }
 
 /* Of 100 frames with scales 2^1 ... 2^100 the last 64 count: their lower middle is the 68th. */
-static void the_middle_is_of_the_last_frames(void **state)
+TEST(the_middle_is_of_the_last_frames)
 {
     struct scale_told t = {0};
     struct gpu_result none = {.n_valid = 1};
     struct api_scale said;
 
-    (void)state;
     for (int i = 0; i < 100; i++) {
         struct gpu_result r = measured((float)(i * 37 % 100 + 1));
         scale_told_note(&t, &r);
@@ -71,15 +63,4 @@ static void the_middle_is_of_the_last_frames(void **state)
     said = scale_told_say(&t);
     assert_true(said.median == exp2f(68) && said.last == exp2f(100));
     assert_float_equal(said.median_sigma, 0.3465736f, 1e-6f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_is_said_of_what_was_not_measured),
-        cmocka_unit_test(one_frame_by_hand),
-        cmocka_unit_test(the_middle_is_of_the_last_frames),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* Depth, confidence and masks of frames, from streams to what the device is given; pictures of
  * other sizes. The device is the fake one. */
 #include "tests/support/core_rig.h"
+#include "tests/support/unit.h"
 
 #include "proto/image/png.h"
 #include "proto/wire/codec.h"
@@ -9,9 +10,7 @@
 #define H 30
 #define N (W * H)
 
-static struct rig rig;
 static struct rig_client client;
-static char id[API_ID_CAP];
 static uint16_t depth[N];
 static uint8_t sure[N], planes[2 * N], packed[4 * N], mask[(W + 7) / 8 * H];
 static uint64_t seq;
@@ -22,9 +21,7 @@ static void open_session(enum session_depth_source source)
 
     seq = 0;
     o.depth_source = source;
-    rig_open(&rig);
-    rig_session(&rig, &o, id);
-    rig_connect(&rig, &client, id, CONTROL_INGEST);
+    rig_begin(&client, &o);
     for (int i = 0; i < N; i++) {
         depth[i] = (uint16_t)(1000 + 7 * i % 900);
         sure[i] = (uint8_t)(i % 256);
@@ -33,21 +30,14 @@ static void open_session(enum session_depth_source source)
     memset(mask, 0, sizeof(mask));
 }
 
-static void close_session(void)
-{
-    rig_disconnect(&client);
-    rig_close(&rig);
-}
-
 static struct control_ack answer(struct frame *f)
 {
-    int n = client.n_acks;
+    struct control_ack ack;
 
     f->seq = ++seq;
-    (void)rig_send_frame(&client, f, NULL);
-    rig_wait_acks(&client, n + 1);
-    assert_int_equal(client.acks[n % RIG_ACKS].seq, seq);
-    return client.acks[n % RIG_ACKS];
+    ack = rig_answer(&client, f);
+    assert_int_equal(ack.seq, seq);
+    return ack;
 }
 
 static struct frame_part part(enum frame_part_type type, enum frame_codec codec, const void *data,
@@ -60,7 +50,7 @@ static struct frame_part part(enum frame_part_type type, enum frame_codec codec,
 
 static struct frame frame_with(int n, struct frame_part a, struct frame_part b)
 {
-    struct frame f = rig_frame(&rig, 1);
+    struct frame f = rig_frame(1);
 
     f.n_parts = n;
     f.parts[0] = a;
@@ -89,14 +79,13 @@ static uint64_t sum_of_depth(void)
     return sum;
 }
 
-static void one_depth_in_three_codecs(void **state)
+TEST(one_depth_in_three_codecs)
 {
     const struct frame_part s = {FRAME_CONFIDENCE, FRAME_RAW, 0, W, H, 0, 0, sure, N};
     const struct fake_seen *seen = &fake_gpu_plan.seen;
     uint8_t *png;
     size_t len, sum = 0;
 
-    (void)state;
     open_session(SESSION_DEPTH_SOURCE_SENSOR);
     assert_int_equal(png_encode_gray16(&png, &len, depth, W, H, NULL), 0);
     for (int i = 0; i < N; i++)
@@ -124,14 +113,13 @@ static void one_depth_in_three_codecs(void **state)
     }
     assert_true(client.ready.features & 1u << CONTROL_DEPTH_IN);
     free(png);
-    close_session();
+    rig_end(&client);
 }
 
-static void depth_is_needed_taken_or_passed_over(void **state)
+TEST(depth_is_needed_taken_or_passed_over)
 {
     struct frame_part d = part(FRAME_DEPTH, FRAME_RAW, planes, sizeof(planes));
 
-    (void)state;
     for (int source = SESSION_DEPTH_SOURCE_NETWORK; source <= SESSION_DEPTH_SOURCE_BOTH; source++) {
         struct control_ack ack;
         struct frame f;
@@ -150,18 +138,17 @@ static void depth_is_needed_taken_or_passed_over(void **state)
         assert_int_equal(answer(&f).status, CONTROL_USED);
         assert_true((fake_gpu_plan.seen.sensor.values != NULL) ==
                     (source != SESSION_DEPTH_SOURCE_NETWORK));
-        close_session();
+        rig_end(&client);
     }
 }
 
-static void damaged_parts_are_named(void **state)
+TEST(damaged_parts_are_named)
 {
     static const uint8_t rubbish[64] = {0x89, 'P', 'N', 'G', 1, 2, 3};
     uint8_t *png;
     size_t len, n;
     struct frame f;
 
-    (void)state;
     open_session(SESSION_DEPTH_SOURCE_BOTH);
     assert_int_equal(png_encode_gray16(&png, &len, depth, W, H, NULL), 0);
     n = deflate_into(planes, sizeof(planes));
@@ -199,9 +186,9 @@ static void damaged_parts_are_named(void **state)
     f = frame_with(1, part(FRAME_DEPTH, FRAME_RAW, planes, sizeof(planes)),
                    part(FRAME_MASK, FRAME_RAW, mask, sizeof(mask)));
     assert_int_equal(answer(&f).status, CONTROL_USED);
-    assert_int_equal(rig_info(&rig, id).counts.refused, 9);
+    assert_int_equal(rig_info(client.id).counts.refused, 9);
     free(png);
-    close_session();
+    rig_end(&client);
 }
 
 static struct control_message declare(unsigned camera, float focal, float x)
@@ -215,14 +202,13 @@ static struct control_message declare(unsigned camera, float focal, float x)
 }
 
 /* Intrinsics at the depth's own size; where it is relative to the picture's camera. */
-static void depth_has_a_camera_of_its_own(void **state)
+TEST(depth_has_a_camera_of_its_own)
 {
     const struct fake_seen *seen = &fake_gpu_plan.seen;
     struct frame_part d = part(FRAME_DEPTH, FRAME_RAW, planes, sizeof(planes));
     struct control_message m;
     struct frame f;
 
-    (void)state;
     open_session(SESSION_DEPTH_SOURCE_SENSOR);
     d.camera = 3;
     f = frame_with(1, d, d);
@@ -240,10 +226,10 @@ static void depth_has_a_camera_of_its_own(void **state)
     m = declare(3, 1.5f, 0);
     assert_int_equal(core_ops.stream_control(client.s, &m, NULL), 0);
     assert_int_equal(answer(&f).reason, CONTROL_BAD_FRAME); /* less than a pixel at this size */
-    close_session();
+    rig_end(&client);
 }
 
-static void large_depth_is_thinned(void **state)
+TEST(large_depth_is_thinned)
 {
     const struct fake_seen *seen = &fake_gpu_plan.seen;
     const int w = 1280, h = 721;
@@ -251,7 +237,6 @@ static void large_depth_is_thinned(void **state)
     struct frame_part d = {FRAME_DEPTH, FRAME_RAW, 0, w, h, 0, 0, large, 2 * (uint32_t)(w * h)};
     struct frame f;
 
-    (void)state;
     assert_non_null(large);
     open_session(SESSION_DEPTH_SOURCE_SENSOR);
     large[0] = 200; /* a plane: all pixels are like the first */
@@ -264,11 +249,11 @@ static void large_depth_is_thinned(void **state)
     assert_true(fabsf(seen->sensor.K.cx - ((159.5f + 0.5f) * 4 - 0.5f - 1) / 2) < 1e-3f);
     assert_true(fabsf(seen->sensor.K.fx - 600) < 1e-3f);
     free(large);
-    close_session();
+    rig_end(&client);
 }
 
 /* A pixel of the network's picture is masked where any of the mask's is that lies in it. */
-static void masks_have_any_size(void **state)
+TEST(masks_have_any_size)
 {
     const struct fake_seen *seen = &fake_gpu_plan.seen;
     static uint8_t fine[640 / 8 * 480];
@@ -276,13 +261,12 @@ static void masks_have_any_size(void **state)
     int net_w, net_h;
     struct frame f;
 
-    (void)state;
     open_session(SESSION_DEPTH_SOURCE_NETWORK);
     memset(mask, 0xff, (size_t)(W + 7) / 8 * (H / 2)); /* the upper half */
     f = frame_with(1, m, m);
     assert_int_equal(answer(&f).status, CONTROL_USED);
-    net_w = rig_info(&rig, id).options.net_w;
-    net_h = rig_info(&rig, id).options.net_h;
+    net_w = rig_info(client.id).options.net_w;
+    net_h = rig_info(client.id).options.net_h;
     assert_in_range(seen->masked, net_w * net_h / 2, net_w * (net_h / 2 + 1));
     fine[480 * 640 / 8 - 1] = 1; /* its last pixel */
     m = (struct frame_part){FRAME_MASK, FRAME_RAW, 0, 640, 480, 0, 0, fine, sizeof(fine)};
@@ -292,25 +276,24 @@ static void masks_have_any_size(void **state)
     f = frame_with(0, m, m);
     assert_int_equal(answer(&f).status, CONTROL_USED);
     assert_int_equal(seen->masked, 0);
-    close_session();
+    rig_end(&client);
 }
 
 /* A phone that is turned, or changes its resolution: the network's picture stays. */
-static void pictures_change_their_size(void **state)
+TEST(pictures_change_their_size)
 {
     static const int sizes[][2] = {{320, 240}, {240, 320}, {1280, 960}, {160, 120}, {320, 240}};
     const struct fake_seen *seen = &fake_gpu_plan.seen;
     int net_w = 0, net_h = 0;
 
-    (void)state;
     open_session(SESSION_DEPTH_SOURCE_NETWORK);
     for (size_t k = 0; k < sizeof(sizes) / sizeof(*sizes); k++) {
         int w = sizes[k][0], h = sizes[k][1];
         struct session_info info;
         struct frame f;
 
-        rig_picture(&rig, w, h, 40);
-        f = rig_frame(&rig, 1);
+        rig_picture(w, h, 40);
+        f = rig_frame(1);
         f.flags |= FRAME_HAS_CAMERA;
         f.K = (struct intrinsics){(float)w, (float)w, 0.5f * (float)w, 0.5f * (float)h};
         f.width = w;
@@ -318,24 +301,10 @@ static void pictures_change_their_size(void **state)
         assert_int_equal(answer(&f).status, CONTROL_USED);
         assert_true(seen->width * seen->height <= 320 * 240);
         assert_true(fabsf(seen->K.fx - (float)seen->width) < 1e-3f);
-        info = rig_info(&rig, id);
+        info = rig_info(client.id);
         assert_true(k == 0 || (info.options.net_w == net_w && info.options.net_h == net_h));
         net_w = info.options.net_w;
         net_h = info.options.net_h;
     }
-    close_session();
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_depth_in_three_codecs),
-        cmocka_unit_test(depth_is_needed_taken_or_passed_over),
-        cmocka_unit_test(damaged_parts_are_named),
-        cmocka_unit_test(depth_has_a_camera_of_its_own),
-        cmocka_unit_test(large_depth_is_thinned),
-        cmocka_unit_test(masks_have_any_size),
-        cmocka_unit_test(pictures_change_their_size),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    rig_end(&client);
 }

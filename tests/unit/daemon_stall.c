@@ -1,6 +1,7 @@
 /* A virtual processor that stands still uses up a thread's processor time: no frame is refused for
  * that, and the cloud is the one of a machine that ran. */
 #include "tests/support/store_rig.h"
+#include "tests/support/unit.h"
 
 #include <sys/syscall.h>
 
@@ -35,44 +36,28 @@ static void stand_still(unsigned seconds, int one_in)
     static struct rig_client c;
     struct session_options o = options(SESSION_LOSSLESS);
     struct session_info was = undisturbed(FRAMES), info;
-    char id[API_ID_CAP];
-    struct rig r;
 
     atomic_store(&leaps, 0);
     atomic_store(&leap_ns, seconds * 1000000000ull);
     atomic_store(&every, one_in);
-    open_rig(&r, 0);
-    rig_session(&r, &o, id);
-    rig_connect(&r, &c, id, CONTROL_INGEST);
-    feed(&r, &c, 1, FRAMES);
-    info = rig_info(&r, id);
+    open_rig(0);
+    rig_join(&c, &o);
+    feed(&c, 1, FRAMES);
+    info = rig_info(c.id);
     assert_int_equal(info.counts.used, FRAMES);
     assert_int_equal(info.counts.refused, 0);
     assert_true(info.hash == was.hash);
     assert_true(atomic_load(&leaps) > 5);
-    rig_disconnect(&c);
-    rig_close(&r);
+    rig_end(&c);
     atomic_store(&every, 0);
 }
 
-static void a_second_is_not_noticed(void **state)
+TEST_WITH(a_second_is_not_noticed, make_folder, remove_folder)
 {
-    (void)state;
     stand_still(1, 7);
 }
 
-static void after_an_hour_a_frame_is_tried_again(void **state)
+TEST_WITH(after_an_hour_a_frame_is_tried_again, make_folder, remove_folder)
 {
-    (void)state;
     stand_still(3600, 7);
-}
-
-int main(void)
-{
-#define T(f) cmocka_unit_test_setup_teardown(f, make_folder, remove_folder)
-    const struct CMUnitTest tests[] = {
-        T(a_second_is_not_noticed),
-        T(after_an_hour_a_frame_is_tried_again),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,14 +3,11 @@
  */
 #include "daemon/session/mirror.h"
 #include "daemon/session/trajectory.h"
+#include "tests/support/unit.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define SLOTS 5000u
 
@@ -34,7 +31,7 @@ static void commit(struct mirror *m, uint32_t f)
     mirror_commit(m, 0, changes, 300, &out);
 }
 
-static void a_mirror_comes_back(void **state)
+TEST(a_mirror_comes_back)
 {
     struct mirror *a, *b;
     struct mirror_summary x, y;
@@ -42,7 +39,6 @@ static void a_mirror_comes_back(void **state)
     size_t cap, len;
     uint8_t *buf;
 
-    (void)state;
     assert_int_equal(mirror_new(&a, &limits, NULL), 0);
     assert_int_equal(mirror_new(&b, &limits, NULL), 0);
     for (uint32_t f = 0; f < 20; f++)
@@ -86,7 +82,7 @@ static struct session_pose pose_at(uint32_t i)
     return p;
 }
 
-static void poses_come_back(void **state)
+TEST(poses_come_back)
 {
     static const uint32_t counts[] = {0, 1, 1024, 2500};
     struct trajectory *a, *b;
@@ -94,7 +90,6 @@ static void poses_come_back(void **state)
     size_t cap, len;
     uint8_t *buf;
 
-    (void)state;
     for (size_t k = 0; k < sizeof(counts) / sizeof(*counts); k++) {
         assert_int_equal(trajectory_new(&a, NULL), 0);
         assert_int_equal(trajectory_new(&b, NULL), 0);
@@ -125,7 +120,7 @@ static void poses_come_back(void **state)
     }
 }
 
-static void poses_that_are_none_are_refused(void **state)
+TEST(poses_that_are_none_are_refused)
 {
     struct trajectory *a, *b;
     struct session_pose p = pose_at(3);
@@ -133,7 +128,6 @@ static void poses_that_are_none_are_refused(void **state)
     const float bad[] = {NAN, INFINITY, -INFINITY};
     size_t len;
 
-    (void)state;
     assert_int_equal(trajectory_new(&a, NULL), 0);
     assert_int_equal(trajectory_new(&b, NULL), 0);
     assert_int_equal(trajectory_append(a, &p, NULL), 0);
@@ -154,14 +148,4 @@ static void poses_that_are_none_are_refused(void **state)
     assert_int_equal(trajectory_read(b, 0, &p, 1), 0);
     trajectory_free(&a);
     trajectory_free(&b);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_mirror_comes_back),
-        cmocka_unit_test(poses_come_back),
-        cmocka_unit_test(poses_that_are_none_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

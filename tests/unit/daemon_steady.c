@@ -10,23 +10,18 @@
 #include "tests/support/fault_malloc.h"
 
 #include "tests/support/core_rig.h"
+#include "tests/support/unit.h"
 
-static void a_warm_session_allocates_nothing(void **state)
+TEST(a_warm_session_allocates_nothing)
 {
     static struct rig_client in;
-    struct session_options o = rig_options();
-    char id[API_ID_CAP];
     uint8_t *msg;
     size_t len;
     long before = 0;
     struct frame f;
-    struct rig r;
 
-    (void)state;
-    rig_open(&r);
-    rig_session(&r, &o, id);
-    rig_connect(&r, &in, id, CONTROL_INGEST);
-    f = rig_frame(&r, 0);
+    rig_begin(&in, NULL);
+    f = rig_frame(0);
     f.T_wc = rigid_identity();
     len = FRAME_HEAD_BYTES + f.payload_len;
     msg = malloc(len);
@@ -37,7 +32,7 @@ static void a_warm_session_allocates_nothing(void **state)
         f.seq = seq;
         frame_encode_head(msg, &f, FRAME_POSE_CV);
         assert_int_equal(core_ops.stream_frame(in.s, msg, len, NULL), 0);
-        for (int i = 0; i < 300000 && rig_info(&r, id).counts.used < seq; i++)
+        for (int i = 0; i < 300000 && rig_info(in.id).counts.used < seq; i++)
             usleep(200);
         for (;;) {
             const uint8_t *out;
@@ -46,19 +41,11 @@ static void a_warm_session_allocates_nothing(void **state)
                 break;
         }
     }
-    assert_int_equal(rig_info(&r, id).counts.used, 900);
-    assert_true(rig_info(&r, id).counts.blocks_out > 300);
+    assert_int_equal(rig_info(in.id).counts.used, 900);
+    assert_true(rig_info(in.id).counts.blocks_out > 300);
     assert_true(before > 20); /* it does count */
     if (atomic_load(&fault_malloc_count) != before)
         fail_msg("%ld allocations in 300 frames", atomic_load(&fault_malloc_count) - before);
     free(msg);
-    rig_disconnect(&in);
-    rig_close(&r);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_warm_session_allocates_nothing)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    rig_end(&in);
 }

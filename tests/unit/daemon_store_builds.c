@@ -3,6 +3,7 @@
  * its files reach, or it is said why not and nothing on the disk changes.
  */
 #include "tests/support/store_rig.h"
+#include "tests/support/unit.h"
 
 #include "proto/crc32c.h"
 
@@ -16,20 +17,17 @@ static char sessions[128], aside[160], id[API_ID_CAP];
 static uint64_t segment_bytes;
 static bool record;
 
-static void open_here(struct rig *r)
+static void open_here(void)
 {
     struct config config;
 
-    memset(r, 0, sizeof(*r));
-    memset(&fake_gpu_plan, 0, sizeof(fake_gpu_plan));
-    tiny_models(r->models);
-    set_age(r->models, "flat.onnx");
-    set_age(r->models, "still.onnx");
-    rig_config(&config, r->models);
+    rig_prepare(&config);
+    set_age(rig.models, "flat.onnx");
+    set_age(rig.models, "still.onnx");
     snprintf(config.journal.path, sizeof(config.journal.path), "%s", folder);
     config.journal.checkpoint_frames = 10;
     config.journal.segment_bytes = segment_bytes;
-    rig_open_with(r, &config);
+    rig_open_with(&config);
 }
 
 /* 36 frames; checkpoints stand at 20 and 30 or thereabouts. */
@@ -38,15 +36,14 @@ static void feed_36_and_be_killed(int out)
     static struct rig_client c;
     struct session_options o = options(SESSION_LOSSLESS);
     char made[API_ID_CAP];
-    struct rig r;
 
     o.record = record;
-    open_here(&r);
-    rig_session(&r, &o, made);
+    open_here();
+    rig_session(&o, made);
     tell_id(out, made);
-    rig_connect(&r, &c, made, CONTROL_INGEST);
+    rig_connect(&c, made, CONTROL_INGEST);
     for (uint64_t n = 0; n < 4; n++) {
-        feed(&r, &c, 9 * n + 1, 9 * n + 9);
+        feed(&c, 9 * n + 1, 9 * n + 9);
         usleep(50000); /* so that a checkpoint that is due is not put off */
     }
     raise(SIGKILL);
@@ -147,78 +144,71 @@ static uint64_t sum_of_folder(void)
     return sum;
 }
 
-static void a_downgrade_replays_what_the_journal_has(void **state)
+TEST_WITH(a_downgrade_replays_what_the_journal_has, make_folder, remove_folder)
 {
     struct session_info then = undisturbed(36), info;
     uint64_t at[4], first;
     uint32_t epoch;
     static struct rig_client c;
-    struct rig r;
 
-    (void)state;
     make(0, true);
-    open_here(&r);
-    wait_until_back(&r, id);
-    epoch = rig_info(&r, id).epoch;
-    rig_close(&r);
+    open_here();
+    wait_until_back(id);
+    epoch = rig_info(id).epoch;
+    rig_close();
     put_back();
     assert_int_equal(list(".ckpt", at, 4), 2);
     set_version(at[0], CORE, 9);
     set_version(at[1], CORE, 9);
-    open_here(&r);
-    wait_until_back(&r, id);
-    info = rig_info(&r, id);
+    open_here();
+    wait_until_back(id);
+    info = rig_info(id);
     assert_string_equal(info.damaged, "");
     assert_int_equal(info.epoch, epoch + 2);
     assert_int_equal(info.counts.used, 36);
     assert_true(info.hash == then.hash);
     assert_true(has(at[0], ".ckpt.aside") && has(at[1], ".ckpt.aside"));
     /* it goes on with checkpoints of its own */
-    rig_connect(&r, &c, id, CONTROL_INGEST);
-    feed(&r, &c, 37, 60);
-    rig_disconnect(&c);
-    rig_close(&r);
+    rig_connect(&c, id, CONTROL_INGEST);
+    feed(&c, 37, 60);
+    rig_end(&c);
     assert_true(has(at[0], ".ckpt.aside") && has(at[1], ".ckpt.aside"));
     assert_int_equal(list(".ckpt", &first, 1), 1);
     assert_true(first > at[1]);
-    open_here(&r); /* and the set-aside ones are no matter any more */
-    wait_until_back(&r, id);
-    info = rig_info(&r, id);
+    open_here(); /* and the set-aside ones are no matter any more */
+    wait_until_back(id);
+    info = rig_info(id);
     assert_int_equal(info.epoch, epoch + 2);
     assert_int_equal(info.counts.used, 60);
-    rig_close(&r);
+    rig_close();
 }
 
-static void one_that_is_read_is_enough(void **state)
+TEST_WITH(one_that_is_read_is_enough, make_folder, remove_folder)
 {
     struct session_info then = undisturbed(36), info;
     uint64_t at[4];
-    struct rig r;
 
-    (void)state;
     make(4096, false);
     assert_int_equal(list(".ckpt", at, 4), 2);
     set_version(at[1], CORE, 9);
-    open_here(&r);
-    wait_until_back(&r, id);
-    info = rig_info(&r, id);
+    open_here();
+    wait_until_back(id);
+    info = rig_info(id);
     assert_int_equal(info.counts.used, 36); /* the journal reaches back to the older one */
     assert_true(info.hash == then.hash);
     assert_string_equal(info.damaged, "");
     assert_true(has(at[1], ".ckpt.aside"));
-    rig_close(&r);
+    rig_close();
 }
 
 /* The journal is pruned: only the build that wrote the checkpoints can read them. */
-static void a_downgrade_that_cannot_replay_changes_nothing(void **state)
+TEST_WITH(a_downgrade_that_cannot_replay_changes_nothing, make_folder, remove_folder)
 {
     struct session_info then = undisturbed(36), info;
     static struct rig_client c;
     uint64_t at[4], sum;
     uint32_t epoch;
-    struct rig r;
 
-    (void)state;
     make(4096, false);
     assert_int_equal(list(".seg", at, 1), 1);
     assert_true(at[0] > 1);
@@ -229,37 +219,37 @@ static void a_downgrade_that_cannot_replay_changes_nothing(void **state)
           "meta.json"); /* as the first versions wrote it, without a checksum */
     sum = sum_of_folder();
     for (int i = 0; i < 2; i++) {
-        open_here(&r);
-        wait_until_back(&r, id);
-        info = rig_info(&r, id);
+        open_here();
+        wait_until_back(id);
+        info = rig_info(id);
         assert_non_null(strstr(info.damaged, "recond " RECOND_VERSION " wrote it"));
         assert_non_null(strstr(info.damaged, "its section GSES has version 9, this build reads 1"));
         assert_non_null(strstr(info.damaged, "its journal does not reach back"));
         balanced(&info);
-        rig_connect(&r, &c, id, CONTROL_INGEST);
-        send_one(&r, &c, 37);
+        rig_connect(&c, id, CONTROL_INGEST);
+        send_one(&c, 37);
         rig_wait_acks(&c, 1);
         assert_int_equal(c.acks[0].status, CONTROL_REFUSED);
         rig_disconnect(&c);
         if (i) { /* nor does time */
             usleep(1300000);
-            core_sweep(r.core);
-            core_sweep(r.core);
+            core_sweep(rig.core);
+            core_sweep(rig.core);
         }
-        rig_close(&r);
+        rig_close();
         assert_true(sum_of_folder() == sum);
     }
     set_version(at[0], "GSES", 1); /* up again: that build has all that it left */
     set_version(at[1], "GSES", 1);
-    open_here(&r);
-    wait_until_back(&r, id);
+    open_here();
+    wait_until_back(id);
     epoch = info.epoch;
-    info = rig_info(&r, id);
+    info = rig_info(id);
     assert_int_equal(info.epoch, epoch - 2);
     assert_int_equal(info.counts.used, 36);
     assert_true(info.hash == then.hash);
     assert_string_equal(info.damaged, "");
-    rig_close(&r);
+    rig_close();
 }
 
 /* ------------------------------------------------------------------------- missing files */
@@ -319,21 +309,20 @@ static void look_at(unsigned cut)
 {
     const bool checkpoint = (cut & (OLDER | NEWER)) != (OLDER | NEWER);
     struct session_info info;
-    struct rig r;
     uint64_t before;
     int rc;
 
     put_back();
     apply(cut);
     before = sum_of_folder();
-    open_here(&r);
-    rc = core_ops.session_get(r.core, id, &info, NULL);
+    open_here();
+    rc = core_ops.session_get(rig.core, id, &info, NULL);
     assert_int_equal(rc, cut & META ? ERR_NOT_FOUND : 0);
     if (rc == 0) {
-        wait_until_back(&r, id);
-        info = rig_info(&r, id);
+        wait_until_back(id);
+        info = rig_info(id);
     }
-    rig_close(&r);
+    rig_close();
     if (rc || info.damaged[0]) /* it is said, and what is there stays there */
         assert_true(cut & TORN || sum_of_folder() == before);
     if (rc)
@@ -360,43 +349,24 @@ static void look_at_all(bool keep)
         look_at(cut | MIDDLE);
 }
 
-static void a_session_comes_back_as_far_as_its_files_reach(void **state)
+TEST_WITH(a_session_comes_back_as_far_as_its_files_reach, make_folder, remove_folder)
 {
-    (void)state;
     look_at_all(true);
 }
 
-static void so_does_one_whose_journal_was_pruned(void **state)
+TEST_WITH(so_does_one_whose_journal_was_pruned, make_folder, remove_folder)
 {
-    (void)state;
     look_at_all(false);
 }
 
-static void a_deleted_session_stays_away(void **state)
+TEST_WITH(a_deleted_session_stays_away, make_folder, remove_folder)
 {
     struct session_info info;
-    struct rig r;
 
-    (void)state;
     make(0, false);
     shell("cd %s && mv meta.json %s", sessions, "meta.gone"); /* and then the process died */
-    open_here(&r);
-    assert_int_equal(core_ops.session_get(r.core, id, &info, NULL), ERR_NOT_FOUND);
-    rig_close(&r);
+    open_here();
+    assert_int_equal(core_ops.session_get(rig.core, id, &info, NULL), ERR_NOT_FOUND);
+    rig_close();
     assert_int_not_equal(access(sessions, F_OK), 0);
-}
-
-int main(void)
-{
-#define CASE(f) cmocka_unit_test_setup_teardown(f, make_folder, remove_folder)
-    const struct CMUnitTest tests[] = {
-        CASE(a_downgrade_replays_what_the_journal_has),
-        CASE(one_that_is_read_is_enough),
-        CASE(a_downgrade_that_cannot_replay_changes_nothing),
-        CASE(a_session_comes_back_as_far_as_its_files_reach),
-        CASE(so_does_one_whose_journal_was_pruned),
-        CASE(a_deleted_session_stays_away),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* What a start makes of a session whose files were cut, changed, or are none: nothing is deleted,
  * and the others come back. */
 #include "tests/support/store_rig.h"
+#include "tests/support/unit.h"
 
 #include "daemon/disk/store_internal.h"
 
@@ -41,37 +42,32 @@ static void make_sessions(char id[API_ID_CAP], char other[API_ID_CAP])
 {
     static struct rig_client c;
     struct session_options o = options(SESSION_LOSSLESS);
-    struct rig r;
 
-    open_rig(&r, 0);
-    rig_session(&r, &o, other);
-    rig_session(&r, &o, id);
-    rig_connect(&r, &c, id, CONTROL_INGEST);
-    feed(&r, &c, 1, 12);
-    rig_disconnect(&c);
-    rig_close(&r);
+    open_rig(0);
+    rig_session(&o, other);
+    rig_session(&o, id);
+    rig_connect(&c, id, CONTROL_INGEST);
+    feed(&c, 1, 12);
+    rig_end(&c);
 }
 
 static bool comes_back(const char *id, const char *other)
 {
     struct session_info info;
-    struct rig r;
     int rc;
 
-    open_rig(&r, 0);
-    wait_until_back(&r, other);
-    rc = core_ops.session_get(r.core, id, &info, NULL);
+    (void)come_back(0, other);
+    rc = core_ops.session_get(rig.core, id, &info, NULL);
     if (rc == 0)
-        wait_until_back(&r, id);
-    rig_close(&r);
+        wait_until_back(id);
+    rig_close();
     return rc == 0;
 }
 
-static void a_lost_manifest_deletes_nothing(void **state)
+TEST_WITH(a_lost_manifest_deletes_nothing, make_folder, remove_folder)
 {
     char id[API_ID_CAP], other[API_ID_CAP], aside[256];
 
-    (void)state;
     make_sessions(id, other);
     assert_true(find(id, "meta.json"));
     snprintf(aside, sizeof(aside), "%s/meta", folder);
@@ -84,13 +80,12 @@ static void a_lost_manifest_deletes_nothing(void **state)
     assert_true(comes_back(id, other));
 }
 
-static void a_changed_manifest_is_not_believed(void **state)
+TEST_WITH(a_changed_manifest_is_not_believed, make_folder, remove_folder)
 {
     char id[API_ID_CAP], other[API_ID_CAP], text[16384];
     ssize_t len;
     int fd, n = 0;
 
-    (void)state;
     make_sessions(id, other);
     assert_true(find(id, "meta.json"));
     fd = open(file, O_RDWR);
@@ -112,24 +107,21 @@ static void a_changed_manifest_is_not_believed(void **state)
 static enum session_fusion fusion_of(const char *id)
 {
     enum session_fusion fusion;
-    struct rig r;
 
-    open_rig(&r, 0);
-    wait_until_back(&r, id);
-    assert_int_equal(rig_info(&r, id).counts.used, 12);
-    fusion = rig_info(&r, id).options.fusion;
-    rig_close(&r);
+    (void)come_back(0, id);
+    assert_int_equal(rig_info(id).counts.used, 12);
+    fusion = rig_info(id).options.fusion;
+    rig_close();
     return fusion;
 }
 
 /* The manifest of a version that had neither the options `fusion` and `views` nor a checksum. */
-static void an_old_session_keeps_the_rules_of_its_time(void **state)
+TEST_WITH(an_old_session_keeps_the_rules_of_its_time, make_folder, remove_folder)
 {
     static const char fusion[] = ",\"fusion\":\"cells\",\"views\":\"refined\"";
     char id[API_ID_CAP], other[API_ID_CAP], text[16384], *at;
     FILE *f;
 
-    (void)state;
     make_sessions(id, other);
     assert_int_equal(fusion_of(id), SESSION_FUSION_CELLS);
     assert_true(find(id, "meta.json"));
@@ -149,13 +141,12 @@ static void an_old_session_keeps_the_rules_of_its_time(void **state)
 }
 
 /* The same of a panorama: the option `consistency` came later than the paper's rule. */
-static void an_old_panorama_keeps_the_paper_s_consistency(void **state)
+TEST_WITH(an_old_panorama_keeps_the_paper_s_consistency, make_folder, remove_folder)
 {
     static const char *const options[] = {"", ",\"consistency\":\"patch\""};
     struct store_manifest m;
     int fd = open(folder, O_RDONLY | O_DIRECTORY);
 
-    (void)state;
     snprintf(file, sizeof(file), "%s/old", folder);
     assert_int_equal(mkdir(file, 0700), 0);
     snprintf(file, sizeof(file), "%s/old/meta.json", folder);
@@ -175,12 +166,11 @@ static void an_old_panorama_keeps_the_paper_s_consistency(void **state)
     close(fd);
 }
 
-static void pipes_hold_up_no_start(void **state)
+TEST_WITH(pipes_hold_up_no_start, make_folder, remove_folder)
 {
     static const char *const names[] = {"meta.json", ".seg", "synced"};
     char id[API_ID_CAP], other[API_ID_CAP], aside[256];
 
-    (void)state;
     make_sessions(id, other);
     snprintf(aside, sizeof(aside), "%s/aside", folder);
     for (int i = 0; i < 3; i++) {
@@ -195,41 +185,23 @@ static void pipes_hold_up_no_start(void **state)
 
 /* Wherever the last segment is cut, the records behind were synced: it is damage, and what stands
  * is left as it is. */
-static void a_cut_behind_synced_records_is_damage(void **state)
+TEST_WITH(a_cut_behind_synced_records_is_damage, make_folder, remove_folder)
 {
     char id[API_ID_CAP], other[API_ID_CAP], was[API_TEXT_CAP];
     struct session_info info;
     size_t size;
-    struct rig r;
 
-    (void)state;
     make_sessions(id, other);
     assert_true(find(id, ".seg"));
     size = size_of(file);
     for (int i = 1; i <= 4; i++) {
         assert_int_equal(truncate(file, (off_t)(size - size / 6 * (size_t)i)), 0);
-        open_rig(&r, 0);
-        wait_until_back(&r, id);
-        info = rig_info(&r, id);
+        info = come_back(0, id);
         assert_string_not_equal(info.damaged, "");
         assert_true(info.counts.used > 0 && info.counts.used < 12);
         snprintf(was, sizeof(was), "%s", info.damaged);
-        rig_close(&r);
+        rig_close();
         assert_int_equal(size_of(file), size - size / 6 * (size_t)i);
         assert_non_null(strstr(was, "synced"));
     }
-}
-
-int main(void)
-{
-#define T(f) cmocka_unit_test_setup_teardown(f, make_folder, remove_folder)
-    const struct CMUnitTest tests[] = {
-        T(a_lost_manifest_deletes_nothing),
-        T(a_changed_manifest_is_not_believed),
-        T(an_old_session_keeps_the_rules_of_its_time),
-        T(an_old_panorama_keeps_the_paper_s_consistency),
-        T(pipes_hold_up_no_start),
-        T(a_cut_behind_synced_records_is_damage),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,13 +2,8 @@
  * Which frames were at work when the process died: children that really die, by their own doing or
  * by another's, and what the next process finds of them.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "daemon/disk/suspect.h"
+#include "tests/support/unit.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -99,15 +94,8 @@ static void die(struct suspect *s, enum death how)
         pause();
 }
 
-static void *die_in_a_thread(void *arg)
-{
-    *nowhere = 1;
-    return arg;
-}
-
-/* A child is at work on records [from, to] of a session and has left record `left`. Returns the
- * signal that it died of. */
-static int live_and_die(const char *id, uint64_t from, uint64_t to, uint64_t left, enum death how)
+/* What a child does that has armed; it ends there. Returns the signal that it died of. */
+static int in_a_child(void (*act)(struct suspect *s))
 {
     int status;
     pid_t pid = fork();
@@ -118,12 +106,7 @@ static int live_and_die(const char *id, uint64_t from, uint64_t to, uint64_t lef
         setrlimit(RLIMIT_CORE, &no_core);
         if (suspect_open(&s, path, NULL) || suspect_arm(s, NULL))
             _exit(99);
-        for (uint64_t n = from; n <= to; n++) {
-            int slot = suspect_enter(s, id, n);
-            if (n == left)
-                suspect_leave(s, slot);
-        }
-        die(s, how);
+        act(s);
     }
     assert_true(pid > 0);
     assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -132,7 +115,35 @@ static int live_and_die(const char *id, uint64_t from, uint64_t to, uint64_t lef
     return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 }
 
-static void only_deaths_of_our_own_doing_leave_suspects(void **state)
+static struct {
+    const char *id;
+    uint64_t from, to, left;
+    enum death how;
+} life;
+
+static void live(struct suspect *s)
+{
+    for (uint64_t n = life.from; n <= life.to; n++) {
+        int slot = suspect_enter(s, life.id, n);
+        if (n == life.left)
+            suspect_leave(s, slot);
+    }
+    die(s, life.how);
+}
+
+/* A child is at work on records [from, to] of a session and has left record `left`. Returns the
+ * signal that it died of. */
+static int live_and_die(const char *id, uint64_t from, uint64_t to, uint64_t left, enum death how)
+{
+    life.id = id;
+    life.from = from;
+    life.to = to;
+    life.left = left;
+    life.how = how;
+    return in_a_child(live);
+}
+
+TEST_WITH(only_deaths_of_our_own_doing_leave_suspects, setup, teardown)
 {
     static const struct {
         enum death how;
@@ -143,7 +154,6 @@ static void only_deaths_of_our_own_doing_leave_suspects(void **state)
                   {BY_BLAME, 0, 2}};
     struct suspect_frame found[8];
 
-    (void)state;
     for (size_t i = 0; i < sizeof(deaths) / sizeof(deaths[0]); i++) {
         struct suspect *s;
         assert_int_equal(live_and_die(ID, 5, 7, 6, deaths[i].how), deaths[i].signal);
@@ -161,12 +171,11 @@ static void only_deaths_of_our_own_doing_leave_suspects(void **state)
     }
 }
 
-static void kills_are_counted(void **state)
+TEST_WITH(kills_are_counted, setup, teardown)
 {
     struct suspect_frame found[8];
     struct suspect *s;
 
-    (void)state;
     live_and_die(ID, 5, 6, 0, BY_SEGV);
     assert_int_equal(list(found, 8), 2);
     live_and_die(ID, 6, 6, 0, BY_KILL); /* proves nothing against record 6 */
@@ -187,28 +196,28 @@ static void kills_are_counted(void **state)
     assert_int_equal(list(found, 8), 2);
 }
 
+static void *die_in_a_thread(void *arg)
+{
+    *nowhere = 1;
+    return arg;
+}
+
+static void live_in_a_thread(struct suspect *s)
+{
+    pthread_t thread;
+
+    suspect_enter(s, ID, 1);
+    pthread_create(&thread, NULL, die_in_a_thread, NULL);
+    pthread_join(thread, NULL);
+    _exit(98);
+}
+
 /* The process dies in another thread than the one that armed. */
-static void any_thread_may_die(void **state)
+TEST_WITH(any_thread_may_die, setup, teardown)
 {
     struct suspect_frame found[8];
-    int status;
-    pid_t pid = fork();
 
-    (void)state;
-    if (pid == 0) {
-        const struct rlimit no_core = {0, 0};
-        struct suspect *s;
-        pthread_t thread;
-        setrlimit(RLIMIT_CORE, &no_core);
-        if (suspect_open(&s, path, NULL) || suspect_arm(s, NULL))
-            _exit(99);
-        suspect_enter(s, ID, 1);
-        pthread_create(&thread, NULL, die_in_a_thread, NULL);
-        pthread_join(thread, NULL);
-        _exit(98);
-    }
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+    assert_int_equal(in_a_child(live_in_a_thread), SIGSEGV);
     assert_int_equal(list(found, 8), 1);
 }
 
@@ -221,34 +230,28 @@ static int recurse(int depth)
     return depth < 0 ? 0 : recurse(depth + 1) + room[zero];
 }
 
-static void an_overflown_stack_is_blamed(void **state)
+static void live_deeply(struct suspect *s)
+{
+    const struct rlimit small = {1 << 20, 1 << 20};
+
+    setrlimit(RLIMIT_STACK, &small);
+    suspect_enter(s, ID, 1);
+    _exit(recurse(1));
+}
+
+TEST_WITH(an_overflown_stack_is_blamed, setup, teardown)
 {
     struct suspect_frame found[8];
-    int status;
-    pid_t pid = fork();
 
-    (void)state;
-    if (pid == 0) {
-        const struct rlimit no_core = {0, 0}, small = {1 << 20, 1 << 20};
-        struct suspect *s;
-        setrlimit(RLIMIT_CORE, &no_core);
-        setrlimit(RLIMIT_STACK, &small);
-        if (suspect_open(&s, path, NULL) || suspect_arm(s, NULL))
-            _exit(99);
-        suspect_enter(s, ID, 1);
-        _exit(recurse(1));
-    }
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+    assert_int_equal(in_a_child(live_deeply), SIGSEGV);
     assert_int_equal(list(found, 8), 1);
 }
 
-static void a_full_table_says_so(void **state)
+TEST_WITH(a_full_table_says_so, setup, teardown)
 {
     struct suspect *s = open_it();
     int slot = 0;
 
-    (void)state;
     for (uint64_t n = 1; n <= SUSPECT_SLOTS; n++) {
         slot = suspect_enter(s, ID, n);
         assert_true(slot >= 0);
@@ -273,14 +276,13 @@ static void *enter_and_leave(void *arg)
     return NULL;
 }
 
-static void many_threads_share_the_table(void **state)
+TEST_WITH(many_threads_share_the_table, setup, teardown)
 {
     struct suspect *s = open_it();
     pthread_t threads[4];
     struct suspect_frame found[8];
     void *failed;
 
-    (void)state;
     for (int i = 0; i < 4; i++)
         pthread_create(&threads[i], NULL, enter_and_leave, s);
     for (int i = 0; i < 4; i++) {
@@ -301,14 +303,13 @@ static size_t file_size(void)
 }
 
 /* One byte after the other is changed, and each length is cut to: what is found then was there. */
-static void a_damaged_file_invents_nothing(void **state)
+TEST_WITH(a_damaged_file_invents_nothing, setup, teardown)
 {
     struct suspect_frame found[8];
     uint8_t *image, *bad;
     size_t size;
     int fd, n, fewer = 0, unharmed = 0;
 
-    (void)state;
     live_and_die(ID, 5, 6, 0, BY_SEGV);
     size = file_size();
     image = malloc(size);
@@ -341,32 +342,22 @@ static void a_damaged_file_invents_nothing(void **state)
     free(bad);
 }
 
-static void a_path_that_cannot_be_is_an_error(void **state)
+TEST_WITH(a_path_that_cannot_be_is_an_error, setup, teardown)
 {
     struct suspect *s;
     struct err err = {0};
 
-    (void)state;
     assert_int_equal(suspect_open(&s, "/proc/none/suspects", &err), ERR_IO);
     assert_null(s);
     assert_true(err.text[0] != 0);
     suspect_close(&s);
 }
 
-int main(void)
+static int map_nowhere(void **state)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(only_deaths_of_our_own_doing_leave_suspects, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(kills_are_counted, setup, teardown),
-        cmocka_unit_test_setup_teardown(any_thread_may_die, setup, teardown),
-        cmocka_unit_test_setup_teardown(an_overflown_stack_is_blamed, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_full_table_says_so, setup, teardown),
-        cmocka_unit_test_setup_teardown(many_threads_share_the_table, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_damaged_file_invents_nothing, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_path_that_cannot_be_is_an_error, setup, teardown),
-    };
-
+    (void)state;
     nowhere = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return nowhere == MAP_FAILED || cmocka_run_group_tests(tests, NULL, NULL);
+    return nowhere == MAP_FAILED;
 }
+
+TEST_GROUP(map_nowhere, NULL)

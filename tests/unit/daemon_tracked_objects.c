@@ -1,12 +1,7 @@
 /* Things over pictures: the same, moved, several, gone, hidden, lost and back; their history, and
  * their bytes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "daemon/session/tracked_objects_due.h"
+#include "tests/support/unit.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -72,9 +67,8 @@ static void is(int i, uint32_t id, enum control_object_state state, float x)
     assert_float_equal(now.at[i].pose[4], x, 1e-6f);
 }
 
-static void what_stays_is_the_same(void **state)
+TEST(what_stays_is_the_same)
 {
-    (void)state;
     begin();
     see("mug", 1, 0);
     see("mug", 2, 0);
@@ -102,9 +96,8 @@ static void what_stays_is_the_same(void **state)
 }
 
 /* One that is missing and one that is found anew are one thing, unless there are two of either. */
-static void one_that_moves_keeps_its_number(void **state)
+TEST(one_that_moves_keeps_its_number)
 {
-    (void)state;
     begin();
     see("mug", 1, 0);
     see("box", 3, 0);
@@ -130,9 +123,8 @@ static void one_that_moves_keeps_its_number(void **state)
     is(5, 6, CONTROL_OBJECT_NEW, 13);
 }
 
-static void what_is_gone_twice_is_lost(void **state)
+TEST(what_is_gone_twice_is_lost)
 {
-    (void)state;
     begin();
     see("mug", 1, 0);
     next();
@@ -169,11 +161,10 @@ static void what_is_gone_twice_is_lost(void **state)
 
 /* A session knows 64 things; the one that was lost first makes room, and where none was, what is
  * new is left out. Its history is a ring. */
-static void there_are_bounds(void **state)
+TEST(there_are_bounds)
 {
     struct control_object *list = calloc(TRACKED_OBJECTS_HISTORY, sizeof(*list));
 
-    (void)state;
     assert_non_null(list);
     begin();
     for (int i = 0; i < TRACKED_OBJECTS_MAX; i++) {
@@ -206,13 +197,12 @@ static void there_are_bounds(void **state)
 }
 
 /* A client that reads late is told of each thing once, as it is then, six in a message. */
-static void a_late_client_is_told_once(void **state)
+TEST(a_late_client_is_told_once)
 {
     struct tracked_objects_due due = {0};
     struct control_objects m;
     uint64_t news;
 
-    (void)state;
     begin();
     for (int i = 0; i < 8; i++)
         see("mug", (float)i, 0);
@@ -235,7 +225,7 @@ static void a_late_client_is_told_once(void **state)
 }
 
 /* Bytes and back is the same to the bit; each cut and many damages are refused or harmless. */
-static void bytes_of_things(void **state)
+TEST(bytes_of_things)
 {
     struct tracked_objects *back = malloc(sizeof(*back));
     struct bytes_writer w;
@@ -245,7 +235,6 @@ static void bytes_of_things(void **state)
     size_t n;
     int refused = 0;
 
-    (void)state;
     begin();
     for (int i = 0; i < 300; i++) {
         see(i % 3 ? "mug" : "box", (float)(i % 7), 0.3f * (float)(i % 5));
@@ -281,18 +270,4 @@ static void bytes_of_things(void **state)
     free(back);
     free(buf);
     free(other);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_stays_is_the_same),
-        cmocka_unit_test(one_that_moves_keeps_its_number),
-        cmocka_unit_test(what_is_gone_twice_is_lost),
-        cmocka_unit_test(there_are_bounds),
-        cmocka_unit_test(a_late_client_is_told_once),
-        cmocka_unit_test(bytes_of_things),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

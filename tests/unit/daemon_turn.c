@@ -1,12 +1,7 @@
 /* Turns: shares of the servers' time, first come where nothing is charged, no credit, no lost
  * wake-up. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "daemon/turn.h"
+#include "tests/support/unit.h"
 
 #include <stdatomic.h>
 #include <pthread.h>
@@ -40,57 +35,64 @@ static void line_close(struct line *l)
     turn_free(&l->turn);
 }
 
+static struct line l;
+
+static int open_line(void **state)
+{
+    (void)state;
+    line_open(&l);
+    return 0;
+}
+
+static int close_line(void **state)
+{
+    (void)state;
+    line_close(&l);
+    return 0;
+}
+
 /* Serve the next one; `more` = it has work left. Returns which. */
-static int serve(struct line *l, bool more)
+static int serve(bool more)
 {
     struct turn_entry *e;
     int i;
 
-    assert_int_equal(turn_take(l->turn, &e, 1, 0), 1);
-    i = (int)(e - l->e);
-    turn_charge(l->turn, e, l->cost_us[i]);
-    l->served[i]++;
-    l->had_us[i] += l->cost_us[i];
-    assert_int_equal(turn_done(l->turn, e, more), !more);
+    assert_int_equal(turn_take(l.turn, &e, 1, 0), 1);
+    i = (int)(e - l.e);
+    turn_charge(l.turn, e, l.cost_us[i]);
+    l.served[i]++;
+    l.had_us[i] += l.cost_us[i];
+    assert_int_equal(turn_done(l.turn, e, more), !more);
     return i;
 }
 
 /* All always have work, half of them cost ten times as much: equal time, a tenth of the frames. */
-static void time_is_shared_equally(void **state)
+TEST_WITH(time_is_shared_equally, open_line, close_line)
 {
-    struct line l;
     uint64_t least = UINT64_MAX, most = 0;
 
-    (void)state;
-    line_open(&l);
     for (int i = 0; i < N; i++) {
         l.cost_us[i] = i % 2 ? 10000 : 1000;
         assert_true(turn_kick(l.turn, &l.e[i]));
     }
     for (int k = 0; k < 100 * N; k++)
-        serve(&l, true);
+        serve(true);
     for (int i = 0; i < N; i++) {
         least = l.had_us[i] < least ? l.had_us[i] : least;
         most = l.had_us[i] > most ? l.had_us[i] : most;
     }
     assert_true(most - least <= 10000); /* one frame, which cannot be halved */
     assert_true(l.served[0] >= 9 * l.served[1] && l.served[0] <= 11 * l.served[1]);
-    line_close(&l);
 }
 
 /* Where nothing is charged they are served as they came, round and round. */
-static void equals_go_in_order(void **state)
+TEST_WITH(equals_go_in_order, open_line, close_line)
 {
-    struct line l;
-
-    (void)state;
-    line_open(&l);
     memset(l.cost_us, 0, sizeof(l.cost_us));
     for (int i = 0; i < N; i++)
         turn_kick(l.turn, &l.e[N - 1 - i]);
     for (int k = 0; k < 3 * N; k++)
-        assert_int_equal(serve(&l, true), N - 1 - k % N);
-    line_close(&l);
+        assert_int_equal(serve(true), N - 1 - k % N);
 }
 
 /* ------------------------------------------------------------------------- ten times the rate */
@@ -192,7 +194,7 @@ static uint32_t p99(struct sim *s)
 
 /* Eight phones, then one of them at ten times its rate: the others get every frame done, at most
  * 20 % later at the 99th percentile; the one has what is left, which is not all it wants. */
-static void ten_times_the_rate_moves_nobody(void **state)
+TEST(ten_times_the_rate_moves_nobody)
 {
     static const struct {
         int batch;
@@ -205,7 +207,6 @@ static void ten_times_the_rate_moves_nobody(void **state)
     };
     static struct sim calm, greedy;
 
-    (void)state;
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         simulate(&calm, cases[k].batch, cases[k].apart, cases[k].cost_us, cases[k].period_us, 1);
         simulate(&greedy, cases[k].batch, cases[k].apart, cases[k].cost_us, cases[k].period_us, 10);
@@ -226,64 +227,52 @@ static void ten_times_the_rate_moves_nobody(void **state)
 /* ------------------------------------------------------------------------- credit and debt */
 
 /* An hour without work buys nothing; a newcomer is served next, and then in its turn. */
-static void idleness_is_no_credit(void **state)
+TEST_WITH(idleness_is_no_credit, open_line, close_line)
 {
-    struct line l;
-
-    (void)state;
-    line_open(&l);
     turn_kick(l.turn, &l.e[0]);
     turn_kick(l.turn, &l.e[1]);
     for (int k = 0; k < 1000; k++)
-        serve(&l, true);
+        serve(true);
     turn_kick(l.turn, &l.e[2]);
     memset(l.served, 0, sizeof(l.served));
     for (int k = 0; k < 30; k++)
-        serve(&l, true);
+        serve(true);
     for (int i = 0; i < 3; i++)
         assert_in_range(l.served[i], 9, 11);
-    line_close(&l);
 }
 
 /* An entry that leaves the list in debt comes back in debt, however much that is. Where no other
  * entry waits it is served all the same. */
-static void debts_are_kept_whole(void **state)
+TEST_WITH(debts_are_kept_whole, open_line, close_line)
 {
-    struct line l;
     int turns;
 
-    (void)state;
-    line_open(&l);
     l.cost_us[0] = 20000;
     turn_kick(l.turn, &l.e[0]);
-    serve(&l, false); /* 20 ms, and idle */
+    serve(false); /* 20 ms, and idle */
     turn_kick(l.turn, &l.e[1]);
     turn_kick(l.turn, &l.e[0]);
-    for (turns = 0; serve(&l, true) != 0; turns++)
+    for (turns = 0; serve(true) != 0; turns++)
         ;
     assert_in_range(turns, 20, 21);
     l.cost_us[0] = 10000000; /* ten seconds */
-    while (serve(&l, true) != 0)
+    while (serve(true) != 0)
         ;
-    for (turns = 0; serve(&l, true) != 0; turns++)
+    for (turns = 0; serve(true) != 0; turns++)
         ;
     assert_in_range(turns, 10000 - 1, 10000 + 20);
-    assert_int_equal(serve(&l, true), 1);
-    serve(&l, false); /* entry 1 leaves the list */
-    assert_int_equal(serve(&l, true), 0);
-    line_close(&l);
+    assert_int_equal(serve(true), 1);
+    serve(false); /* entry 1 leaves the list */
+    assert_int_equal(serve(true), 0);
 }
 
 /* The sorted line against the plain rule: least first, then first come. */
-static void order_is_least_first_then_first_come(void **state)
+TEST_WITH(order_is_least_first_then_first_come, open_line, close_line)
 {
-    struct line l;
     uint64_t had[N] = {0}, arrival[N] = {0}, level = 0, clock = 0;
     bool listed[N] = {false};
 
-    (void)state;
     srand(5);
-    line_open(&l);
     for (int k = 0; k < 200000; k++) {
         int i = rand() % N, best = -1;
         struct turn_entry *e;
@@ -313,24 +302,19 @@ static void order_is_least_first_then_first_come(void **state)
         turn_charge(l.turn, e, had[best] - e->had_us);
         turn_done(l.turn, e, listed[best]);
     }
-    line_close(&l);
 }
 
 /* Work that is announced while the entry is served brings it back. */
-static void work_announced_meanwhile_is_remembered(void **state)
+TEST_WITH(work_announced_meanwhile_is_remembered, open_line, close_line)
 {
     struct turn_entry *e;
-    struct line l;
 
-    (void)state;
-    line_open(&l);
     assert_true(turn_kick(l.turn, &l.e[0]));
     assert_int_equal(turn_take(l.turn, &e, 1, 0), 1);
     assert_false(turn_kick(l.turn, e)); /* the line has its reference already */
     assert_false(turn_done(l.turn, e, false));
     assert_int_equal(turn_take(l.turn, &e, 1, 0), 1);
     assert_true(turn_done(l.turn, e, false));
-    line_close(&l);
 }
 
 struct crew {
@@ -363,12 +347,11 @@ static void *crew_run(void *arg)
 }
 
 /* Three servers, work announced from outside: all of it is done, no entry by two at once. */
-static void no_work_is_lost(void **state)
+TEST(no_work_is_lost)
 {
     static struct crew c;
     pthread_t threads[3];
 
-    (void)state;
     line_open(&c.line);
     for (int i = 0; i < 3; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, crew_run, &c), 0);
@@ -417,13 +400,12 @@ static void *sleep_and_serve(void *arg)
 }
 
 /* Work for one wakes one: others would only find that there is none. */
-static void one_kick_wakes_one(void **state)
+TEST(one_kick_wakes_one)
 {
     enum { KICKS = 400, SLEEPERS = 4 };
     static struct sleepers s;
     pthread_t threads[SLEEPERS];
 
-    (void)state;
     line_open(&s.line);
     for (int i = 0; i < SLEEPERS; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, sleep_and_serve, &s), 0);
@@ -448,26 +430,23 @@ static void one_kick_wakes_one(void **state)
 
 static void *wait_for_company(void *arg)
 {
-    struct line *l = arg;
     struct turn_entry *e;
 
-    return turn_take_more(l->turn, &e, 1, COMPANY_US, false) ? e : NULL;
+    (void)arg;
+    return turn_take_more(l.turn, &e, 1, COMPANY_US, false) ? e : NULL;
 }
 
 /* A thread that waits for an entry which is due looks again when that is due no more, and takes it
  * when it comes. */
-static void nobody_waits_for_one_that_will_not_come(void **state)
+TEST_WITH(nobody_waits_for_one_that_will_not_come, open_line, close_line)
 {
-    struct line l;
     void *got;
 
-    (void)state;
-    line_open(&l);
     for (int comes = 0; comes < 2; comes++) {
         pthread_t thread;
 
         turn_due(l.turn, &l.e[0], true);
-        assert_int_equal(pthread_create(&thread, NULL, wait_for_company, &l), 0);
+        assert_int_equal(pthread_create(&thread, NULL, wait_for_company, NULL), 0);
         usleep(100000);
         if (comes)
             turn_kick(l.turn, &l.e[0]);
@@ -476,22 +455,4 @@ static void nobody_waits_for_one_that_will_not_come(void **state)
         pthread_join(thread, &got);
         assert_ptr_equal(got, comes ? &l.e[0] : NULL);
     }
-    line_close(&l);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(time_is_shared_equally),
-        cmocka_unit_test(equals_go_in_order),
-        cmocka_unit_test(ten_times_the_rate_moves_nobody),
-        cmocka_unit_test(idleness_is_no_credit),
-        cmocka_unit_test(debts_are_kept_whole),
-        cmocka_unit_test(order_is_least_first_then_first_come),
-        cmocka_unit_test(work_announced_meanwhile_is_remembered),
-        cmocka_unit_test(no_work_is_lost),
-        cmocka_unit_test(one_kick_wakes_one),
-        cmocka_unit_test(nobody_waits_for_one_that_will_not_come),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

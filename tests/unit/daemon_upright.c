@@ -1,49 +1,47 @@
 /* Which way a session's pictures are turned for the networks: by option, gravity, accelerometer or
  * Exif, with patience near 45 degrees, and the same way after a restart; its last position. */
 #include "tests/support/store_rig.h"
+#include "tests/support/unit.h"
 
 #include "proto/bytes.h"
 
 /* A frame whose camera, its y down the world's -y, is turned clockwise by so many degrees. */
-static int turn_of_frame(struct rig *r, struct rig_client *c, uint64_t seq, float degrees)
+static int turn_of_frame(struct rig_client *c, uint64_t seq, float degrees)
 {
     float cosine = cosf(degrees * 0.017453293f), sine = sinf(degrees * 0.017453293f);
-    struct frame f = rig_frame(r, seq);
+    struct frame f = rig_frame(seq);
     int had = c->n_acks;
 
     f.T_wc = (struct rigid){{cosine, -sine, 0, -sine, -cosine, 0, 0, 0, -1}, {0, 0, 0}};
     atomic_store(&fake_gpu_plan.turn, -1);
-    assert_int_equal(rig_send_frame(c, &f, NULL), 0);
-    rig_wait_acks(c, had + 1);
+    assert_int_equal(rig_ask(c, &f, had + 1), 0);
     assert_int_equal(c->acks[had].status, CONTROL_USED);
     return fake_gpu_plan.turn;
 }
 
-static void begin(struct rig *r, struct rig_client *c, char id[API_ID_CAP],
-                  enum session_upright upright, enum session_up up, enum session_journal journal)
+static void begin(struct rig_client *c, char id[API_ID_CAP], enum session_upright upright,
+                  enum session_up up, enum session_journal journal)
 {
     struct session_options o = options(SESSION_LOSSLESS);
 
     o.upright = upright;
     o.up = up;
     o.journal = journal;
-    rig_session(r, &o, id);
-    rig_connect(r, c, id, CONTROL_INGEST);
+    rig_session(&o, id);
+    rig_connect(c, id, CONTROL_INGEST);
 }
 
 /* The daemon stops and starts: the session comes back. */
-static void start_again(struct rig *r, struct rig_client *c, const char *id)
+static void start_again(struct rig_client *c, const char *id)
 {
     rig_disconnect(c);
-    core_drain(r->core);
-    for (int i = 0; i < 60000 && core_unsettled(r->core); i++)
-        usleep(1000);
-    rig_close(r);
-    open_rig(r, 0);
-    wait_until_back(r, id);
+    core_drain(rig.core);
+    settle();
+    rig_close();
+    (void)come_back(0, id);
 }
 
-static void options_say_it(void **state)
+TEST_WITH(options_say_it, make_folder, remove_folder)
 {
     static const struct {
         enum session_upright upright;
@@ -69,97 +67,88 @@ static void options_say_it(void **state)
                                   "\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0";
     static struct rig_client c;
     char id[API_ID_CAP];
-    struct rig r;
 
-    (void)state;
     for (int exif = 0; exif < 2; exif++) {
-        open_rig(&r, 0);
+        open_rig(0);
         if (exif) { /* a camera that was held upright says 6 */
-            uint8_t *jpeg = malloc(r.jpeg_len + sizeof held - 1);
+            uint8_t *jpeg = malloc(rig.jpeg_len + sizeof held - 1);
 
-            memcpy(jpeg, r.jpeg, 2);
+            memcpy(jpeg, rig.jpeg, 2);
             memcpy(jpeg + 2, held, sizeof held - 1);
-            memcpy(jpeg + 1 + sizeof held, r.jpeg + 2, r.jpeg_len - 2);
-            free(r.jpeg);
-            r.jpeg = jpeg;
-            r.jpeg_len += sizeof held - 1;
+            memcpy(jpeg + 1 + sizeof held, rig.jpeg + 2, rig.jpeg_len - 2);
+            free(rig.jpeg);
+            rig.jpeg = jpeg;
+            rig.jpeg_len += sizeof held - 1;
         }
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
             int want = exif ? cases[i].exif : cases[i].turn;
 
-            begin(&r, &c, id, cases[i].upright, cases[i].up, SESSION_JOURNAL_OFF);
-            assert_int_equal(turn_of_frame(&r, &c, 1, cases[i].degrees), want);
+            begin(&c, id, cases[i].upright, cases[i].up, SESSION_JOURNAL_OFF);
+            assert_int_equal(turn_of_frame(&c, 1, cases[i].degrees), want);
             rig_disconnect(&c);
         }
-        rig_close(&r);
+        rig_close();
     }
 }
 
 /* Held at 40 to 48 degrees the picture stays as it was, also behind a checkpoint and a restart. */
-static void it_does_not_flip(void **state)
+TEST_WITH(it_does_not_flip, make_folder, remove_folder)
 {
     static struct rig_client c;
     char id[API_ID_CAP];
-    struct rig r;
 
-    (void)state;
-    open_rig(&r, 0);
-    begin(&r, &c, id, SESSION_UPRIGHT_GRAVITY, SESSION_UP_Y, SESSION_JOURNAL_SYNC);
-    assert_int_equal(turn_of_frame(&r, &c, 1, 0), 0);
-    assert_int_equal(turn_of_frame(&r, &c, 2, 40), 0);
-    assert_int_equal(turn_of_frame(&r, &c, 3, 48), 0);
-    assert_int_equal(turn_of_frame(&r, &c, 4, 52), 1);
-    assert_int_equal(turn_of_frame(&r, &c, 5, 50), 1);
-    assert_int_equal(turn_of_frame(&r, &c, 6, 42), 1);
-    assert_int_equal(turn_of_frame(&r, &c, 7, 260), 3);
-    assert_int_equal(turn_of_frame(&r, &c, 8, 222), 3);
-    start_again(&r, &c, id);
-    assert_int_equal(rig_info(&r, id).counts.used, 8);
+    open_rig(0);
+    begin(&c, id, SESSION_UPRIGHT_GRAVITY, SESSION_UP_Y, SESSION_JOURNAL_SYNC);
+    assert_int_equal(turn_of_frame(&c, 1, 0), 0);
+    assert_int_equal(turn_of_frame(&c, 2, 40), 0);
+    assert_int_equal(turn_of_frame(&c, 3, 48), 0);
+    assert_int_equal(turn_of_frame(&c, 4, 52), 1);
+    assert_int_equal(turn_of_frame(&c, 5, 50), 1);
+    assert_int_equal(turn_of_frame(&c, 6, 42), 1);
+    assert_int_equal(turn_of_frame(&c, 7, 260), 3);
+    assert_int_equal(turn_of_frame(&c, 8, 222), 3);
+    start_again(&c, id);
+    assert_int_equal(rig_info(id).counts.used, 8);
     assert_int_equal(fake_gpu_plan.frames, 0); /* a checkpoint, and no replay */
-    rig_connect(&r, &c, id, CONTROL_INGEST);
-    assert_int_equal(turn_of_frame(&r, &c, 9, 222), 3); /* 180 is nearer, but it was 270 */
-    assert_int_equal(turn_of_frame(&r, &c, 10, 205), 2);
-    rig_disconnect(&c);
-    rig_close(&r);
+    rig_connect(&c, id, CONTROL_INGEST);
+    assert_int_equal(turn_of_frame(&c, 9, 222), 3); /* 180 is nearer, but it was 270 */
+    assert_int_equal(turn_of_frame(&c, 10, 205), 2);
+    rig_end(&c);
 }
 
 /* What is up in a world without a known axis is seen from pictures that stand, Exif or none, also
  * behind a checkpoint; another world is looked at anew. */
-static void what_is_up_is_seen(void **state)
+TEST_WITH(what_is_up_is_seen, make_folder, remove_folder)
 {
     static struct rig_client c;
     char id[API_ID_CAP];
-    struct rig r;
 
-    (void)state;
-    open_rig(&r, 0);
-    begin(&r, &c, id, SESSION_UPRIGHT_AUTO, SESSION_UP_DEFAULT, SESSION_JOURNAL_SYNC);
+    open_rig(0);
+    begin(&c, id, SESSION_UPRIGHT_AUTO, SESSION_UP_DEFAULT, SESSION_JOURNAL_SYNC);
     for (uint64_t seq = 1; seq <= 6; seq++)
-        assert_int_equal(turn_of_frame(&r, &c, seq, seq & 1 ? 10.0f : -10.0f), 0);
-    assert_int_equal(turn_of_frame(&r, &c, 7, 48), 0);
-    assert_int_equal(turn_of_frame(&r, &c, 8, 90), 1);
-    assert_int_equal(turn_of_frame(&r, &c, 9, -90), 3);
-    start_again(&r, &c, id);
+        assert_int_equal(turn_of_frame(&c, seq, seq & 1 ? 10.0f : -10.0f), 0);
+    assert_int_equal(turn_of_frame(&c, 7, 48), 0);
+    assert_int_equal(turn_of_frame(&c, 8, 90), 1);
+    assert_int_equal(turn_of_frame(&c, 9, -90), 3);
+    start_again(&c, id);
     assert_int_equal(fake_gpu_plan.frames, 0); /* a checkpoint, and no replay */
-    rig_connect(&r, &c, id, CONTROL_INGEST);
-    assert_int_equal(turn_of_frame(&r, &c, 10, 180), 2);
-    assert_int_equal(turn_of_frame(&r, &c, 11, 0), 0);
+    rig_connect(&c, id, CONTROL_INGEST);
+    assert_int_equal(turn_of_frame(&c, 10, 180), 2);
+    assert_int_equal(turn_of_frame(&c, 11, 0), 0);
     rig_disconnect(&c);
-    begin(&r, &c, id, SESSION_UPRIGHT_AUTO, SESSION_UP_DEFAULT, SESSION_JOURNAL_OFF);
-    assert_int_equal(turn_of_frame(&r, &c, 1, 90), 0);
-    assert_int_equal(turn_of_frame(&r, &c, 2, 0), 3); /* as many lie as stand */
-    assert_int_equal(turn_of_frame(&r, &c, 3, 0), 0); /* more would lie than stand */
-    assert_int_equal(turn_of_frame(&r, &c, 4, 90), 1);
-    rig_disconnect(&c);
-    rig_close(&r);
+    begin(&c, id, SESSION_UPRIGHT_AUTO, SESSION_UP_DEFAULT, SESSION_JOURNAL_OFF);
+    assert_int_equal(turn_of_frame(&c, 1, 90), 0);
+    assert_int_equal(turn_of_frame(&c, 2, 0), 3); /* as many lie as stand */
+    assert_int_equal(turn_of_frame(&c, 3, 0), 0); /* more would lie than stand */
+    assert_int_equal(turn_of_frame(&c, 4, 90), 1);
+    rig_end(&c);
 }
 
 /* A frame whose accelerometer was held upwards along (x, y, z) of an OpenCV camera. */
-static int turn_of_force(struct rig *r, struct rig_client *c, uint64_t seq, float x, float y,
-                         float z)
+static int turn_of_force(struct rig_client *c, uint64_t seq, float x, float y, float z)
 {
     uint8_t samples[2 * FRAME_IMU_BYTES] = {0};
-    struct frame f = rig_frame(r, seq);
+    struct frame f = rig_frame(seq);
     int had = c->n_acks;
 
     for (int i = 0; i < 2; i++) { /* shaken, but not in the mean */
@@ -174,36 +163,32 @@ static int turn_of_force(struct rig *r, struct rig_client *c, uint64_t seq, floa
     f.parts[0] = (struct frame_part){
         .type = FRAME_IMU, .codec = FRAME_RAW, .data = samples, .len = sizeof samples};
     atomic_store(&fake_gpu_plan.turn, -1);
-    assert_int_equal(rig_send_frame(c, &f, NULL), 0);
-    rig_wait_acks(c, had + 1);
+    assert_int_equal(rig_ask(c, &f, had + 1), 0);
     return fake_gpu_plan.turn;
 }
 
 /* Poses of a world whose axes are not known say nothing; the accelerometer does, if that is on. */
-static void the_accelerometer_says_it(void **state)
+TEST_WITH(the_accelerometer_says_it, make_folder, remove_folder)
 {
     static struct rig_client c;
     char id[API_ID_CAP];
-    struct rig r;
 
-    (void)state;
-    open_rig(&r, 0);
-    begin(&r, &c, id, SESSION_UPRIGHT_AUTO, SESSION_UP_DEFAULT, SESSION_JOURNAL_OFF);
-    assert_int_equal(turn_of_force(&r, &c, 1, 0, -9.8f, 1), 0);
-    assert_int_equal(turn_of_force(&r, &c, 2, -9.8f, 0, 1), 1);
-    assert_int_equal(turn_of_force(&r, &c, 3, 0, 9.8f, 1), 2);
-    assert_int_equal(turn_of_force(&r, &c, 4, 9.8f, 0, 0), 3);
-    assert_int_equal(turn_of_force(&r, &c, 5, 0.5f, 0, 9.8f), 3); /* looks down: as before */
-    assert_int_equal(turn_of_force(&r, &c, 6, 0, -1, 0), 0);      /* in g: it says nothing */
-    assert_int_equal(turn_of_force(&r, &c, 7, NAN, -9.8f, 0), 0);
+    open_rig(0);
+    begin(&c, id, SESSION_UPRIGHT_AUTO, SESSION_UP_DEFAULT, SESSION_JOURNAL_OFF);
+    assert_int_equal(turn_of_force(&c, 1, 0, -9.8f, 1), 0);
+    assert_int_equal(turn_of_force(&c, 2, -9.8f, 0, 1), 1);
+    assert_int_equal(turn_of_force(&c, 3, 0, 9.8f, 1), 2);
+    assert_int_equal(turn_of_force(&c, 4, 9.8f, 0, 0), 3);
+    assert_int_equal(turn_of_force(&c, 5, 0.5f, 0, 9.8f), 3); /* looks down: as before */
+    assert_int_equal(turn_of_force(&c, 6, 0, -1, 0), 0);      /* in g: it says nothing */
+    assert_int_equal(turn_of_force(&c, 7, NAN, -9.8f, 0), 0);
     rig_disconnect(&c);
-    begin(&r, &c, id, SESSION_UPRIGHT_EXIF, SESSION_UP_DEFAULT, SESSION_JOURNAL_OFF);
-    assert_int_equal(turn_of_force(&r, &c, 1, -9.8f, 0, 1), 0);
+    begin(&c, id, SESSION_UPRIGHT_EXIF, SESSION_UP_DEFAULT, SESSION_JOURNAL_OFF);
+    assert_int_equal(turn_of_force(&c, 1, -9.8f, 0, 1), 0);
     rig_disconnect(&c);
-    begin(&r, &c, id, SESSION_UPRIGHT_GRAVITY, SESSION_UP_Y, SESSION_JOURNAL_OFF);
-    assert_int_equal(turn_of_force(&r, &c, 1, -9.8f, 0, 1), 2); /* the pose: y down is +y */
-    rig_disconnect(&c);
-    rig_close(&r);
+    begin(&c, id, SESSION_UPRIGHT_GRAVITY, SESSION_UP_Y, SESSION_JOURNAL_OFF);
+    assert_int_equal(turn_of_force(&c, 1, -9.8f, 0, 1), 2); /* the pose: y down is +y */
+    rig_end(&c);
 }
 
 /* Samples of 30 ms each that stand for the time since the frame before; gravity along +x. */
@@ -225,101 +210,78 @@ static void send_turned(struct rig_client *c, struct frame f, uint64_t from_ns, 
     f.n_parts = 1;
     f.parts[0] = (struct frame_part){
         .type = FRAME_IMU, .codec = FRAME_RAW, .data = samples, .len = sizeof samples};
-    assert_int_equal(rig_send_frame(c, &f, NULL), 0);
-    rig_wait_acks(c, had + 1);
+    assert_int_equal(rig_ask(c, &f, had + 1), 0);
 }
 
 /* Where poses are learned the first frame stands upright in the world (-y is up there), and each
  * one tells how it turned since the last used one, also behind a checkpoint. */
-static void learned_poses_have_samples(void **state)
+TEST_WITH(learned_poses_have_samples, make_folder, remove_folder)
 {
     static struct rig_client c;
     const struct fake_seen *seen = &fake_gpu_plan.seen;
     struct session_options o = options(SESSION_LOSSLESS);
-    char id[API_ID_CAP];
     struct frame f;
-    struct rig r;
 
-    (void)state;
-    open_rig(&r, 0);
     o.pose_source = SESSION_POSE_LEARNED;
     o.journal = SESSION_JOURNAL_SYNC;
-    rig_session(&r, &o, id);
-    rig_connect(&r, &c, id, CONTROL_INGEST);
-    f = rig_frame(&r, 1);
+    open_rig(0);
+    rig_join(&c, &o);
+    f = rig_frame(1);
     send_turned(&c, f, f.t_capture_ns - 90000000, 0.5f);
     assert_true(seen->has_start && seen->turn_s == 0);
     assert_true(fabsf(seen->T_wc.r[3] + 1) < 1e-6f); /* x of the camera is -y of the world */
-    f = rig_frame(&r, 4);                            /* 100 ms later */
+    f = rig_frame(4);                                /* 100 ms later */
     send_turned(&c, f, f.t_capture_ns - 95000000, 0.5f);
     assert_true(!seen->has_start && fabsf(seen->turn_s - 0.1f) < 1e-6f);
     assert_true(fabsf(seen->turn[1] - 0.05f) < 1e-4f && seen->turn[0] == 0);
-    f = rig_frame(&r, 5); /* samples of another clock */
+    f = rig_frame(5); /* samples of another clock */
     send_turned(&c, f, 77, 0.5f);
     assert_true(seen->turn_s == 0 && seen->turn[1] == 0);
-    start_again(&r, &c, id);
-    rig_connect(&r, &c, id, CONTROL_INGEST);
-    f = rig_frame(&r, 7);
+    start_again(&c, c.id);
+    rig_connect(&c, c.id, CONTROL_INGEST);
+    f = rig_frame(7);
     send_turned(&c, f, f.t_capture_ns - 70000000, -0.5f);
     assert_true(!seen->has_start && fabsf(seen->turn_s - 0.0666667f) < 1e-6f);
     assert_true(fabsf(seen->turn[1] + 0.0333333f) < 1e-4f);
-    rig_disconnect(&c);
-    rig_close(&r);
+    rig_end(&c);
 }
 
-static void send_position(struct rig *r, struct rig_client *c, uint64_t seq, double latitude)
+static void send_position(struct rig_client *c, uint64_t seq, double latitude)
 {
     const struct frame_position p = {latitude, -122.25, 31.5f, 4};
     uint8_t bytes[FRAME_POSITION_BYTES];
-    struct frame f = rig_frame(r, seq);
+    struct frame f = rig_frame(seq);
     int had = c->n_acks;
 
     frame_position_put(bytes, &p);
     f.n_parts = 1;
     f.parts[0] = (struct frame_part){
         .type = FRAME_GPS, .codec = FRAME_RAW, .data = bytes, .len = sizeof bytes};
-    assert_int_equal(rig_send_frame(c, &f, NULL), 0);
-    rig_wait_acks(c, had + 1);
+    assert_int_equal(rig_ask(c, &f, had + 1), 0);
     assert_int_equal(c->acks[had].status, CONTROL_USED);
 }
 
 /* The last place that is one stays, behind frames without and behind a checkpoint. */
-static void the_last_position_is_kept(void **state)
+TEST_WITH(the_last_position_is_kept, make_folder, remove_folder)
 {
     static struct rig_client c;
     struct session_info info;
     char id[API_ID_CAP];
-    struct rig r;
 
-    (void)state;
-    open_rig(&r, 0);
-    begin(&r, &c, id, SESSION_UPRIGHT_AUTO, SESSION_UP_DEFAULT, SESSION_JOURNAL_SYNC);
-    assert_false(rig_info(&r, id).has_position);
-    send_position(&r, &c, 1, 91);
-    assert_false(rig_info(&r, id).has_position);
-    send_position(&r, &c, 2, 10);
-    send_position(&r, &c, 3, 48.137154321);
-    send_position(&r, &c, 4, NAN);
-    (void)turn_of_frame(&r, &c, 5, 0);
-    start_again(&r, &c, id);
+    open_rig(0);
+    begin(&c, id, SESSION_UPRIGHT_AUTO, SESSION_UP_DEFAULT, SESSION_JOURNAL_SYNC);
+    assert_false(rig_info(id).has_position);
+    send_position(&c, 1, 91);
+    assert_false(rig_info(id).has_position);
+    send_position(&c, 2, 10);
+    send_position(&c, 3, 48.137154321);
+    send_position(&c, 4, NAN);
+    (void)turn_of_frame(&c, 5, 0);
+    start_again(&c, id);
     assert_int_equal(fake_gpu_plan.frames, 0); /* a checkpoint, and no replay */
-    info = rig_info(&r, id);
+    info = rig_info(id);
     assert_true(info.has_position && info.position.latitude == 48.137154321);
     assert_true(info.position.longitude == -122.25 && info.position.altitude_m == 31.5f &&
                 info.position.accuracy_m == 4);
-    rig_close(&r);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(options_say_it, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(it_does_not_flip, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(what_is_up_is_seen, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(the_accelerometer_says_it, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(learned_poses_have_samples, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(the_last_position_is_kept, make_folder, remove_folder),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    rig_close();
 }

@@ -2,15 +2,10 @@
  * daemon_views_told - what many views say of poses: right ones agree with the pictures; mirrored,
  * frozen and noisy ones and those of another scale are told within 60 keyframes
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "daemon/session/views_told.h"
 #include "tests/support/line.h"
 #include "tests/support/views_case.h"
+#include "tests/support/unit.h"
 
 #define W 96
 #define H 72
@@ -95,11 +90,10 @@ static struct told walk(enum wrong wrong, const char *name)
     return told;
 }
 
-static void right_poses_are_ok(void **state)
+TEST(right_poses_are_ok)
 {
     struct told t = walk(RIGHT, "right");
 
-    (void)state;
     assert_int_equal(t.said.state, API_VIEWS_OK);
     assert_int_equal(t.first_wrong, 0);
     assert_true(t.said.keyframes > 10 && t.said.refined > 4 && t.said.refined < t.said.keyframes);
@@ -107,14 +101,13 @@ static void right_poses_are_ok(void **state)
     assert_true(t.said.scale > 0.95f && t.said.scale < 1.08f);
 }
 
-static void wrong_poses_are_told(void **state)
+TEST(wrong_poses_are_told)
 {
     static const struct {
         enum wrong wrong;
         const char *name;
     } rows[] = {{MIRRORED, "mirrored"}, {NOISY, "noisy"}, {LARGER, "larger"}, {FROZEN, "frozen"}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct told t = walk(rows[i].wrong, rows[i].name);
 
@@ -127,9 +120,8 @@ static void wrong_poses_are_told(void **state)
 }
 
 /* A camera on a table, and one before a plain wall: nothing can be told of their poses. */
-static void a_resting_camera_is_not_blamed(void **state)
+TEST(a_resting_camera_is_not_blamed)
 {
-    (void)state;
     for (int plain = 0; plain < 2; plain++) {
         struct told t = plain ? walk(PLAIN, "plain") : walk(RESTING, "resting");
 
@@ -138,25 +130,23 @@ static void a_resting_camera_is_not_blamed(void **state)
     }
 }
 
-static void without_the_option_nothing_is_said(void **state)
+TEST(without_the_option_nothing_is_said)
 {
     struct views_told t = {.last = {.n_keyframes = 9, .n_frozen = 99}};
     struct api_views said = views_told_say(&t, false);
 
-    (void)state;
     assert_int_equal(said.state, API_VIEWS_OFF);
     assert_true(said.keyframes == 0 && said.scale == 1.0f && said.agreement == 0.0f);
 }
 
 /* What a session says of all its sources: the worst that is known of one. */
-static void one_source_that_disagrees_is_the_session_s(void **state)
+TEST(one_source_that_disagrees_is_the_session_s)
 {
     struct api_views said[3] = {{.state = API_VIEWS_WAITING, .keyframes = 1, .scale = 1},
                                 {.state = API_VIEWS_OK, .keyframes = 20, .refined = 9, .scale = 2},
                                 {.state = API_VIEWS_OK, .keyframes = 300, .scale = 3}};
     struct api_views all = views_told_all(said, 3);
 
-    (void)state;
     assert_int_equal(all.state, API_VIEWS_OK);
     assert_true(all.keyframes == 321 && all.refined == 9 && all.scale == 2.0f);
     said[2].state = API_VIEWS_POSES_DISAGREE;
@@ -165,17 +155,4 @@ static void one_source_that_disagrees_is_the_session_s(void **state)
     assert_true(all.keyframes == 321 && all.refined == 9 && all.scale == 3.0f);
     said[0].state = said[1].state = said[2].state = API_VIEWS_OFF;
     assert_int_equal(views_told_all(said, 3).state, API_VIEWS_OFF);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(right_poses_are_ok),
-        cmocka_unit_test(wrong_poses_are_told),
-        cmocka_unit_test(a_resting_camera_is_not_blamed),
-        cmocka_unit_test(one_source_that_disagrees_is_the_session_s),
-        cmocka_unit_test(without_the_option_nothing_is_said),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

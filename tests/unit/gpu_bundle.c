@@ -1,11 +1,5 @@
 /* A walk that goes twice around a room is bundled: drift goes, right poses stay as they are, other
  * rooms and pictures that contradict each other change nothing; the same bits every time. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +7,7 @@
 #include "gpu/tie/bundle.h"
 #include "gpu/tie/small.h"
 #include "tests/support/stones.h"
+#include "tests/support/unit.h"
 
 #define ROUND 18 /* keyframes of one round: 4.4 m */
 #define N (2 * ROUND)
@@ -21,9 +16,8 @@ static struct rigid truth[N];
 static struct describe_keyframe seen[N], elsewhere[ROUND];
 static struct ties_place places[TIES_WORLDS];
 
-static int draw_all(void **state)
+FIXTURE(draw_all)
 {
-    (void)state;
     for (int i = 0; i < N; i++) {
         float a = 6.2831853f * (float)(i % ROUND) / ROUND, by = i < ROUND ? 1 : 1.03f;
 
@@ -111,13 +105,12 @@ static void steps_stay(const struct rigid *before, const struct rigid *after)
                                before[i].t[k] - before[i - 1].t[k], 0.03);
 }
 
-static void drift_goes(void **state)
+TEST(drift_goes)
 {
     struct rigid before[N], T[N], again[N];
     struct bundle_result r;
     double was[2], is[2];
 
-    (void)state;
     for (int cut = 0; cut < 2; cut++) {
         struct ties *t = walk(0.03, cut);
 
@@ -145,13 +138,12 @@ static void drift_goes(void **state)
 }
 
 /* Poses that are corrected stay so, and so do right ones. */
-static void right_poses_stay(void **state)
+TEST(right_poses_stay)
 {
     struct rigid T[N];
     struct bundle_result r;
     struct ties *t = walk(0, false);
 
-    (void)state;
     bundle_all(&r, T, t);
     print_message("# %u pairs, %.2f deviations\n", (unsigned)r.n_pairs, (double)r.off_before);
     assert_int_equal(r.end, BUNDLE_RIGHT);
@@ -168,13 +160,12 @@ static void right_poses_stay(void **state)
     ties_free(&t);
 }
 
-static void other_rooms_change_nothing(void **state)
+TEST(other_rooms_change_nothing)
 {
     struct rigid T[N];
     struct bundle_result r;
     struct ties *t = walk(0.03, false);
 
-    (void)state;
     for (uint32_t i = 0; i < ROUND; i++)
         ties_room(t, ROUND + i)->seen = elsewhere[i];
     ties_room(t, N - 3)->seen = seen[2]; /* one that lies, and that no other one supports */
@@ -187,13 +178,12 @@ static void other_rooms_change_nothing(void **state)
 }
 
 /* Worlds that nothing places are not compared with others. */
-static void loose_worlds_stay_apart(void **state)
+TEST(loose_worlds_stay_apart)
 {
     struct rigid T[N];
     struct bundle_result r;
     struct ties *t = walk(0.03, false);
 
-    (void)state;
     for (uint32_t i = 0; i < ROUND; i++)
         ties_room(t, ROUND + i)->world = 1;
     bundle_all(&r, T, t);
@@ -202,14 +192,13 @@ static void loose_worlds_stay_apart(void **state)
 }
 
 /* A system in rows of their own lengths has the solution that it has as a whole. */
-static void rows_of_a_system(void **state)
+TEST(rows_of_a_system)
 {
     enum { n = 9 };
     double whole[n * n] = {0}, rows[n * n], b[n], x[n];
     size_t at[n], len = 0;
     int first[n];
 
-    (void)state;
     for (int i = 0; i < n; i++) {
         first[i] = i == n - 1 ? 0 : i > 1 ? i - 2 : 0;
         at[i] = len;
@@ -225,15 +214,4 @@ static void rows_of_a_system(void **state)
     assert_false(small_solve_rows(rows, at, first, b, n));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(drift_goes),
-        cmocka_unit_test(right_poses_stay),
-        cmocka_unit_test(other_rooms_change_nothing),
-        cmocka_unit_test(loose_worlds_stay_apart),
-        cmocka_unit_test(rows_of_a_system),
-    };
-
-    return cmocka_run_group_tests(tests, draw_all, NULL);
-}
+TEST_GROUP(draw_all, NULL)

@@ -1,11 +1,5 @@
 /* Several pixels want one point: the nearest has it, then the first. MATH.md (A2). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include "tests/support/line.h"
+#include "tests/support/line_case.h"
 
 #define W 96
 #define H 72
@@ -34,23 +28,13 @@ static uint32_t check_winners(const struct session_cpu *s)
     return contested;
 }
 
-static void the_nearest_pixel_has_the_point(void **state)
+LINE_TEST(the_nearest_pixel_has_the_point)
 {
     struct gpu_session_config c = line_config(W, H);
-    struct scene scene = scene_make();
     struct rigid far = scene_pose(0, 0, -2.2f, 0), near = scene_pose(0.1f, 0, -1.5f, 0);
-    struct line l = {0};
-    (void)state;
-    assert_int_equal(line_open(&l, &c), 0);
-    assert_int_equal(line_scene(&l, &scene, &far), 0);
-    assert_int_equal(line_scene(&l, &scene, &near), 0);
-    assert_true(l.f.result.n_updated < l.f.result.n_associated); /* some had to lose */
-    assert_true(check_winners(l.cpu) > 500);
-    line_close(&l);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(the_nearest_pixel_has_the_point)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    assert_int_equal(line_open(&line, &c), 0);
+    assert_int_equal(line_scene(&line, &drawn, &far), 0);
+    assert_int_equal(line_scene(&line, &drawn, &near), 0);
+    assert_true(line.f.result.n_updated < line.f.result.n_associated); /* some had to lose */
+    assert_true(check_winners(line.cpu) > 500);
 }

@@ -1,14 +1,9 @@
 /* Fusion by hand: (3)-(5), birth and stability of a point, removal, changes, parameters. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "gpu/mono/change_point.h"
 #include "gpu/mono/fuse_point.h"
 #include "gpu/mono/remove_point.h"
 #include "tests/support/scene.h"
+#include "tests/support/unit.h"
 
 static void near(float a, float b, float tolerance)
 {
@@ -21,13 +16,12 @@ static void near(float a, float b, float tolerance)
  * (3) p = (2*1 + 1.3)/3 = 1.1, 2, (6 + 3.4)/3 = 3.133333   (4) C_c = (2*0.2 + 0.5)/3 = 0.3   (5)
  * w_A = 3 The red channel (2*30 + 60)/3 = 40.
  */
-static void update_is_the_papers(void **state)
+TEST(update_is_the_papers)
 {
     struct fuse_params p;
     struct point_place place = {1, 2, 3, 77};
     struct point_stat stat = {{30, 60, 90}, 0.2f, 2.0f, 5, 4, 3, 2, POINT_UNSTABLE};
     const uint8_t rgb[3] = {60, 60, 0};
-    (void)state;
     fuse_params_default(&p);
     p.w0 = 1.0f;
     p.w_max = 100.0f;
@@ -47,13 +41,12 @@ static void update_is_the_papers(void **state)
 }
 
 /* (5): W_eps = 100 is never passed, and there (3) weighs 100 : 1 */
-static void weight_stops_at_the_truncation(void **state)
+TEST(weight_stops_at_the_truncation)
 {
     struct fuse_params p;
     struct point_place place = {0, 0, 2, 1};
     struct point_stat stat = {{0, 0, 0}, 0.0f, 0.5f, 0, 0, 1, 0, POINT_UNSTABLE};
     const uint8_t rgb[3] = {0, 0, 0};
-    (void)state;
     fuse_params_default(&p);
     for (int i = 0; i < 300; i++) {
         fuse_update(&place, &stat, vec3_make(0, 0, 2), rgb, 2.0f, 1, (uint32_t)i, &p);
@@ -67,11 +60,10 @@ static void weight_stops_at_the_truncation(void **state)
 }
 
 /* (F1): gamma = 0 at the principal point, 1 at the farthest corner: exp(-1/0.36) = 0.062177 */
-static void first_weight_falls_towards_the_corners(void **state)
+TEST(first_weight_falls_towards_the_corners)
 {
     struct intrinsics K = {100, 100, 30, 20};
     float radius = fuse_radius_max(K, 101, 51); /* corner (100, 50): 70, 30 away -> sqrt(5800) */
-    (void)state;
     near(radius, 76.157731f, 1e-4f);
     near(fuse_first_weight(30, 20, K, radius, 0.6f), 1.0f, 0);
     near(fuse_first_weight(100, 50, K, radius, 0.6f), 0.0621765f, 1e-6f);
@@ -79,13 +71,12 @@ static void first_weight_falls_towards_the_corners(void **state)
          1e-6f); /* gamma 1/2: exp(-0.694444) */
 }
 
-static void a_point_is_born_unstable(void **state)
+TEST(a_point_is_born_unstable)
 {
     struct fuse_params p;
     struct point_place place;
     struct point_stat stat;
     const uint8_t rgb[3] = {1, 2, 255};
-    (void)state;
     fuse_params_default(&p);
     p.initial_rel = 0.05f;
     fuse_create(&place, &stat, 0x1200000005ull, vec3_make(4, 5, 6), rgb, 3.0f, 0.7f, 1, 11, &p);
@@ -101,10 +92,9 @@ static void a_point_is_born_unstable(void **state)
 
 /* (F2): stable_rel 0.03, hysteresis 0.005, z = 2: becomes stable below 0.05 m, falls back above
  * 0.07 m */
-static void stability_has_hysteresis(void **state)
+TEST(stability_has_hysteresis)
 {
     struct fuse_params p;
-    (void)state;
     fuse_params_default(&p);
     p.stable_rel = 0.03f;
     p.hysteresis_rel = 0.005f;
@@ -116,11 +106,10 @@ static void stability_has_hysteresis(void **state)
     assert_int_equal(fuse_state(POINT_STABLE, 0.071f, 9, 2.0f, &p), POINT_UNSTABLE);
 }
 
-static void votes_count_once_a_frame(void **state)
+TEST(votes_count_once_a_frame)
 {
     struct point_stat s = {{0}, 0, 1, 5, 0, 4, 0, POINT_STABLE};
     struct fuse_params p;
-    (void)state;
     fuse_params_default(&p);
     p.carve_votes = 3;
     /* the frame that updated it cannot see through it */
@@ -139,7 +128,7 @@ static void votes_count_once_a_frame(void **state)
 }
 
 /* (V26) */
-static void what_is_measured_votes_against_points_a_little_off(void **state)
+TEST(what_is_measured_votes_against_points_a_little_off)
 {
     const struct camera c = {rigid_identity(), rigid_identity(), {10, 10, 0.5f, 0.5f}, 2, 2};
     const float usable[4] = {2.0f, 2.0f, 2.0f, 2.0f};
@@ -153,7 +142,6 @@ static void what_is_measured_votes_against_points_a_little_off(void **state)
     const int goes[] = {1, 1, 0, 0, 1, 1, 0}, by_drawn[] = {1, 0, 0, 0, 0, 1, 0};
     const int counts[] = {3, 1, 1, 1, 1, 3, 3};
     struct fuse_params p;
-    (void)state;
     fuse_params_cells(&p);
     for (size_t i = 0; i < sizeof goes / sizeof *goes; i++) {
         const struct point_place place = {0, 0, off[i], 1};
@@ -168,10 +156,9 @@ static void what_is_measured_votes_against_points_a_little_off(void **state)
 }
 
 /* (V27) */
-static void views_have_smaller_steps(void **state)
+TEST(views_have_smaller_steps)
 {
     struct fuse_params p;
-    (void)state;
     fuse_params_cells(&p);
     near(view_edge_rel(1, 256, &p), 0.045f, 1e-6f);
     near(view_edge_rel(1, 512, &p), 0.0225f, 1e-6f);
@@ -182,7 +169,7 @@ static void views_have_smaller_steps(void **state)
 }
 
 /* (V22) */
-static void a_provisional_point_begins_anew_or_goes_at_once(void **state)
+TEST(a_provisional_point_begins_anew_or_goes_at_once)
 {
     const struct camera c = {rigid_identity(), rigid_identity(), {10, 10, 0.5f, 0.5f}, 2, 2};
     const float usable[4] = {2.0f, 2.0f, 2.0f, 2.0f};
@@ -191,7 +178,6 @@ static void a_provisional_point_begins_anew_or_goes_at_once(void **state)
     struct point_place place = {0, 0, 2.9f, 1};
     const struct view frame = {0}, settles = {.settles = 1};
     struct fuse_params p;
-    (void)state;
     fuse_params_cells(&p);
     /* nothing of it lies before what is seen, but up to half as far behind it goes */
     assert_false(cell_unwanted(&place, &s, 1, &c, usable, &frame, 6, 0, &p));
@@ -228,19 +214,17 @@ static void a_provisional_point_begins_anew_or_goes_at_once(void **state)
     assert_int_equal(s.n_observations, 3);
 }
 
-static void only_unstable_points_expire(void **state)
+TEST(only_unstable_points_expire)
 {
     struct point_stat s = {{0}, 0, 1, 100, 0, 1, 0, POINT_UNSTABLE};
-    (void)state;
     assert_false(remove_expired(&s, 114, 15));
     assert_true(remove_expired(&s, 115, 15));
     s.state = POINT_STABLE;
     assert_false(remove_expired(&s, 1000, 15));
 }
 
-static void positions_are_quantised_to_the_nearest_step(void **state)
+TEST(positions_are_quantised_to_the_nearest_step)
 {
-    (void)state;
     assert_int_equal(change_quantise(1.2344f, 0.001f), 1234);
     assert_int_equal(change_quantise(-1.2346f, 0.001f), -1235);
     assert_int_equal(change_quantise(0.5f, 1.0f), 1);
@@ -260,14 +244,13 @@ static void positions_are_quantised_to_the_nearest_step(void **state)
 }
 
 /* (C1): publish_rel 0.01 at z = 2: again after 20 mm, or after 16 of 255 in a channel */
-static void clients_hear_of_what_matters(void **state)
+TEST(clients_hear_of_what_matters)
 {
     struct fuse_params p;
     struct point_place place = {0.1f, 0, 2, 3};
     struct point_stat stat = {{100, 100, 100}, 0, 1, 1, 0, 4, 0, POINT_UNSTABLE};
     struct point_normal normal = {{0, 0, -32767}, 0};
     struct point_out out = {{0, 0, 0}, {0, 0, 0}, 0};
-    (void)state;
     fuse_params_default(&p);
     p.publish_rel = 0.01f;
     p.publish_colour = 16;
@@ -307,11 +290,10 @@ static void clients_hear_of_what_matters(void **state)
     assert_int_equal(change_updated(&place, &stat, &normal, &out, 2, 0.001f, &p), 0);
 }
 
-static void parameters_are_checked_by_name(void **state)
+TEST(parameters_are_checked_by_name)
 {
     struct fuse_params p;
     struct err err = {0};
-    (void)state;
     fuse_params_default(&p);
     assert_int_equal(fuse_params_check(&p, &err), 0);
     p.gate_rel = NAN;
@@ -329,24 +311,4 @@ static void parameters_are_checked_by_name(void **state)
     p.max_depth_m = p.min_depth_m / 2;
     assert_int_equal(fuse_params_check(&p, &err), ERR_INPUT);
     assert_string_equal(err.where, "/fusion/max_depth_m");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(update_is_the_papers),
-        cmocka_unit_test(weight_stops_at_the_truncation),
-        cmocka_unit_test(first_weight_falls_towards_the_corners),
-        cmocka_unit_test(a_point_is_born_unstable),
-        cmocka_unit_test(stability_has_hysteresis),
-        cmocka_unit_test(votes_count_once_a_frame),
-        cmocka_unit_test(what_is_measured_votes_against_points_a_little_off),
-        cmocka_unit_test(views_have_smaller_steps),
-        cmocka_unit_test(a_provisional_point_begins_anew_or_goes_at_once),
-        cmocka_unit_test(only_unstable_points_expire),
-        cmocka_unit_test(positions_are_quantised_to_the_nearest_step),
-        cmocka_unit_test(clients_hear_of_what_matters),
-        cmocka_unit_test(parameters_are_checked_by_name),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

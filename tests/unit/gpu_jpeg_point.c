@@ -6,15 +6,10 @@
 #include "proto/image/jpeg.h"
 #include "tests/support/jpeg_planes.h"
 #include "tests/support/jpeg_write.h"
+#include "tests/support/unit.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 static const struct jpeg_limits limits = {8192, 8192, 100, 8u << 20, 60000};
 static const struct {
@@ -105,13 +100,12 @@ static int compare(const struct picture *p, int n, double *mean, double *bias)
     return worst;
 }
 
-static void whole_pictures_are_equal(void **state)
+TEST(whole_pictures_are_equal)
 {
     static const int sizes[][2] = {
         {64, 48}, {65, 47}, {JPEG_WIDTH_MIN, 1}, {6, 2},    {7, 3}, {17, 16}, {16, 17},
         {33, 31}, {5, 127}, {1281, 9},           {322, 241}};
 
-    (void)state;
     for (size_t k = 0; k < sizeof colours / sizeof *colours; k++)
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
             for (int noise = 0; noise < 2; noise++) {
@@ -123,12 +117,11 @@ static void whole_pictures_are_equal(void **state)
             }
 }
 
-static void small_pictures_are_near(void **state)
+TEST(small_pictures_are_near)
 {
     static const int sizes[][2] = {{1280, 720}, {1283, 725}};
     static const int most[] = {WORST_MAX, WORST_UNEVEN_MAX};
 
-    (void)state;
     for (size_t k = 0; k < sizeof colours / sizeof *colours; k++)
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
             for (int n = 2; n <= 8; n *= 2) {
@@ -143,13 +136,4 @@ static void small_pictures_are_near(void **state)
                 assert_in_range(worst, 0, most[i]);
                 drop(&p);
             }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whole_pictures_are_equal),
-        cmocka_unit_test(small_pictures_are_near),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,7 @@
 /* The whole line on a drawn room: what is built, what stays, what goes, and that nothing depends on
  * order. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "tests/support/image_box.h"
-#include "tests/support/line.h"
+#include "tests/support/line_case.h"
 
 #define W 96
 #define H 72
@@ -121,45 +115,40 @@ static void add_noise(struct line *l, float share, uint32_t *random)
         l->depth[i] *= 1.0f + share * (2.0f * scene_random(random) - 1.0f);
 }
 
-static void first_frame_is_a_keyframe_and_inserts_all(void **state)
+LINE_TEST(first_frame_is_a_keyframe_and_inserts_all)
 {
     struct gpu_session_config c = line_config(W, H);
-    struct scene scene = scene_make();
     struct rigid T = scene_pose(0, 0, -2, 0);
-    struct line l = {0};
-    (void)state;
-    assert_int_equal(line_open(&l, &c), 0);
-    assert_int_equal(line_scene(&l, &scene, &T), 0);
-    assert_true(l.f.result.is_keyframe);
-    assert_int_equal(l.f.result.n_keyframes, 1);
-    assert_int_equal(l.f.result.n_covisible, 0);
-    assert_true(l.f.result.n_valid > W * H * 9 / 10); /* all but the box's outline */
-    assert_true(l.f.result.n_valid < W * H);
-    assert_int_equal(l.f.result.n_inserted, l.f.result.n_valid);
-    assert_int_equal(l.f.result.n_points, l.f.result.n_valid);
-    assert_int_equal(l.f.result.n_associated, 0);
-    assert_int_equal(l.f.result.n_stable, 0);
-    assert_int_equal(l.f.result.n_changes, 0);
-    check_invariants(l.cpu);
+    assert_int_equal(line_open(&line, &c), 0);
+    assert_int_equal(line_scene(&line, &drawn, &T), 0);
+    assert_true(line.f.result.is_keyframe);
+    assert_int_equal(line.f.result.n_keyframes, 1);
+    assert_int_equal(line.f.result.n_covisible, 0);
+    assert_true(line.f.result.n_valid > W * H * 9 / 10); /* all but the box's outline */
+    assert_true(line.f.result.n_valid < W * H);
+    assert_int_equal(line.f.result.n_inserted, line.f.result.n_valid);
+    assert_int_equal(line.f.result.n_points, line.f.result.n_valid);
+    assert_int_equal(line.f.result.n_associated, 0);
+    assert_int_equal(line.f.result.n_stable, 0);
+    assert_int_equal(line.f.result.n_changes, 0);
+    check_invariants(line.cpu);
     /* the same view again: every pixel meets its own point, nothing is inserted */
-    assert_int_equal(line_scene(&l, &scene, &T), 0);
-    assert_false(l.f.result.is_keyframe);
-    assert_int_equal(l.f.result.n_associated, l.f.result.n_valid);
-    assert_int_equal(l.f.result.n_updated, l.f.result.n_valid);
-    assert_int_equal(l.f.result.n_inserted, 0);
-    line_close(&l);
+    assert_int_equal(line_scene(&line, &drawn, &T), 0);
+    assert_false(line.f.result.is_keyframe);
+    assert_int_equal(line.f.result.n_associated, line.f.result.n_valid);
+    assert_int_equal(line.f.result.n_updated, line.f.result.n_valid);
+    assert_int_equal(line.f.result.n_inserted, 0);
 }
 
 /* With exact depth C_c of (4) falls from initial_rel by w/(w+1) a frame, so all points become
  * stable. */
-static void seen_often_points_become_stable_and_are_published(void **state)
+TEST(seen_often_points_become_stable_and_are_published)
 {
     struct gpu_session_config c = line_config(W, H);
     struct scene scene = scene_make();
     struct rigid T = scene_pose(0.3f, 0.1f, -2, 0.1f);
     struct line l = {0};
     struct mirror m = {calloc(c.max_points, sizeof *m.held), 0};
-    (void)state;
     assert_int_equal(line_open(&l, &c), 0);
     for (int i = 1; i <= c.fuse.min_observations + 2; i++) {
         assert_int_equal(line_scene(&l, &scene, &T), 0);
@@ -185,106 +174,94 @@ static void seen_often_points_become_stable_and_are_published(void **state)
 }
 
 /* Noise of +-2 %: the fused surface is nearer to the truth than the frames are. */
-static void fusion_averages_noise_away(void **state)
+LINE_TEST(fusion_averages_noise_away)
 {
     struct gpu_session_config c = line_config(W, H);
-    struct scene scene = scene_make();
-    struct line l = {0};
     double frame_error = 0, cloud_error = 0;
     uint32_t random = 12345, n = 0;
-    (void)state;
     c.fuse.edge_rel = 0.2f;
-    assert_int_equal(line_open(&l, &c), 0);
+    assert_int_equal(line_open(&line, &c), 0);
     for (int i = 0; i < 40; i++) {
         struct rigid T = walk(i % 20, 200);
-        scene_draw(&scene, &T, l.K, W, H, l.depth, l.rgb);
-        add_noise(&l, 0.02f, &random);
-        assert_int_equal(line_frame(&l, &T), 0);
+        scene_draw(&drawn, &T, line.K, W, H, line.depth, line.rgb);
+        add_noise(&line, 0.02f, &random);
+        assert_int_equal(line_frame(&line, &T), 0);
     }
-    for (uint32_t i = 0; i < l.cpu->n_pixels; i++)
-        if (l.cpu->usable[i] > 0.0f) {
-            frame_error += (double)scene_distance(&scene, l.cpu->world[i]);
+    for (uint32_t i = 0; i < line.cpu->n_pixels; i++)
+        if (line.cpu->usable[i] > 0.0f) {
+            frame_error += (double)scene_distance(&drawn, line.cpu->world[i]);
             n++;
         }
     frame_error /= n;
     n = 0;
-    for (uint32_t i = 0; i < l.cpu->n_slots; i++)
-        if (l.cpu->stat[i].state == POINT_STABLE) {
-            cloud_error += (double)scene_distance(&scene, point_position(&l.cpu->place[i]));
+    for (uint32_t i = 0; i < line.cpu->n_slots; i++)
+        if (line.cpu->stat[i].state == POINT_STABLE) {
+            cloud_error += (double)scene_distance(&drawn, point_position(&line.cpu->place[i]));
             n++;
         }
     cloud_error /= n;
     assert_true(n > W * H * 8 / 10);
     assert_true(frame_error > 0.02);
     assert_true(cloud_error < 0.4 * frame_error);
-    line_close(&l);
 }
 
 /* A loop walked twice: the second time meets the points of the first, no wall is doubled. */
-static void seen_again_is_the_same_points(void **state)
+LINE_TEST(seen_again_is_the_same_points)
 {
     struct gpu_session_config c = line_config(W, H);
-    struct scene scene = scene_make();
-    struct line l = {0};
     uint32_t after_first = 0, inserted = 0;
-    (void)state;
     c.fuse.kf_new_share = 0.1f;
-    assert_int_equal(line_open(&l, &c), 0);
+    assert_int_equal(line_open(&line, &c), 0);
     for (int i = 0; i < 160; i++) {
         struct rigid T = walk(i, 80);
-        assert_int_equal(line_scene(&l, &scene, &T), 0);
+        assert_int_equal(line_scene(&line, &drawn, &T), 0);
         if (i == 79)
-            after_first = l.f.result.n_stable;
+            after_first = line.f.result.n_stable;
         if (i >= 80) {
-            inserted += l.f.result.n_inserted;
-            assert_true(l.f.result.n_associated >= l.f.result.n_valid * 9 / 10);
+            inserted += line.f.result.n_inserted;
+            assert_true(line.f.result.n_associated >= line.f.result.n_valid * 9 / 10);
         }
     }
     assert_true(after_first > 3 * W * H / 2);
-    assert_true(l.f.result.n_stable < after_first * 115 / 100);
-    assert_true(l.f.result.n_stable >= after_first * 95 / 100);
+    assert_true(line.f.result.n_stable < after_first * 115 / 100);
+    assert_true(line.f.result.n_stable >= after_first * 95 / 100);
     assert_true(inserted < after_first / 4);
-    check_invariants(l.cpu);
-    line_close(&l);
+    check_invariants(line.cpu);
 }
 
 /* Points seen once leave exactly grace_frames later. */
-static void unconfirmed_points_leave_after_the_grace_window(void **state)
+LINE_TEST(unconfirmed_points_leave_after_the_grace_window)
 {
     struct gpu_session_config c = line_config(W, H);
-    struct scene scene = scene_make();
     struct rigid T = scene_pose(0, 0, -2, 0), away = scene_pose(0, 0, -2, 3.1f);
-    struct line l = {0};
     uint32_t first, slots;
-    (void)state;
     c.fuse.grace_frames = 7;
-    assert_int_equal(line_open(&l, &c), 0);
-    assert_int_equal(line_scene(&l, &scene, &T), 0);
-    first = l.f.result.n_points;
+    assert_int_equal(line_open(&line, &c), 0);
+    assert_int_equal(line_scene(&line, &drawn, &T), 0);
+    first = line.f.result.n_points;
     for (int i = 1; i < 7; i++) {
-        assert_int_equal(line_scene(&l, &scene, &away), 0);
-        assert_int_equal(l.f.result.n_removed, 0);
+        assert_int_equal(line_scene(&line, &drawn, &away), 0);
+        assert_int_equal(line.f.result.n_removed, 0);
     }
-    assert_true(l.f.result.n_points > first);
-    assert_int_equal(line_scene(&l, &scene, &away), 0);
-    assert_int_equal(l.f.result.n_removed, first);
-    check_invariants(l.cpu);
+    assert_true(line.f.result.n_points > first);
+    assert_int_equal(line_scene(&line, &drawn, &away), 0);
+    assert_int_equal(line.f.result.n_removed, first);
+    check_invariants(line.cpu);
     /* their slots are used again, under new ids */
     T = scene_pose(0, 0, -2, 1.2f);
-    slots = l.cpu->n_slots;
-    assert_int_equal(l.cpu->n_free, first);
-    assert_int_equal(line_scene(&l, &scene, &T), 0);
-    assert_true(l.f.result.n_inserted > first);
-    assert_int_equal(l.cpu->n_slots, slots + l.f.result.n_inserted - first);
-    for (uint32_t i = 0; i < l.cpu->n_slots; i++)
-        assert_true(l.cpu->place[i].tag == 0 || l.cpu->id[i] > first);
-    check_invariants(l.cpu);
-    line_close(&l);
+    slots = line.cpu->n_slots;
+    assert_int_equal(line.cpu->n_free, first);
+    assert_int_equal(line_scene(&line, &drawn, &T), 0);
+    assert_true(line.f.result.n_inserted > first);
+    assert_int_equal(line.cpu->n_slots, slots + line.f.result.n_inserted - first);
+    for (uint32_t i = 0; i < line.cpu->n_slots; i++)
+        assert_true(line.cpu->place[i].tag == 0 || line.cpu->id[i] > first);
+    check_invariants(line.cpu);
 }
 
 /* The box is taken away: its stable points are seen through and go, from the model and from the
  * clients. */
-static void what_moved_away_is_carved(void **state)
+TEST(what_moved_away_is_carved)
 {
     struct gpu_session_config c = line_config(W, H);
     struct scene scene = scene_make();
@@ -292,7 +269,6 @@ static void what_moved_away_is_carved(void **state)
     struct line l = {0};
     struct mirror m = {calloc(c.max_points, sizeof *m.held), 0};
     uint32_t on_box = 0, left = 0;
-    (void)state;
     assert_int_equal(line_open(&l, &c), 0);
     for (int i = 0; i < 10; i++) {
         assert_int_equal(line_scene(&l, &scene, &T), 0);
@@ -327,54 +303,47 @@ static void what_moved_away_is_carved(void **state)
 }
 
 /* With the box in the way again and again, a point that is confirmed between votes stays. */
-static void an_update_takes_votes_back(void **state)
+LINE_TEST(an_update_takes_votes_back)
 {
     struct gpu_session_config c = line_config(W, H);
     struct scene with = scene_make(), without = with;
     struct rigid T = scene_pose(0, 0, -2, 0);
-    struct line l = {0};
-    (void)state;
     without.box_hi.x = without.box_lo.x;
-    assert_int_equal(line_open(&l, &c), 0);
+    assert_int_equal(line_open(&line, &c), 0);
     for (int i = 0; i < 10; i++)
-        assert_int_equal(line_scene(&l, &with, &T), 0);
+        assert_int_equal(line_scene(&line, &with, &T), 0);
     for (int i = 0; i < 6 * c.fuse.carve_votes; i++) {
-        assert_int_equal(line_scene(&l, i % c.fuse.carve_votes == 0 ? &with : &without, &T), 0);
-        assert_int_equal(l.f.result.n_carved, 0);
+        assert_int_equal(line_scene(&line, i % c.fuse.carve_votes == 0 ? &with : &without, &T), 0);
+        assert_int_equal(line.f.result.n_carved, 0);
     }
-    line_close(&l);
 }
 
-static void a_used_up_budget_leaves_out_and_counts(void **state)
+LINE_TEST(a_used_up_budget_leaves_out_and_counts)
 {
     struct gpu_session_config c = line_config(W, H);
-    struct scene scene = scene_make();
     struct rigid T = scene_pose(0, 0, -2, 0), away = scene_pose(0, 0, -2, 3.1f);
-    struct line l = {0};
-    (void)state;
     c.max_points = 1000;
     c.fuse.grace_frames = 3;
-    assert_int_equal(line_open(&l, &c), 0);
-    assert_int_equal(line_scene(&l, &scene, &T), 0);
-    assert_int_equal(l.f.result.n_inserted, 1000);
-    assert_int_equal(l.f.result.n_left_out, l.f.result.n_valid - 1000);
-    assert_int_equal(line_scene(&l, &scene, &away), 0);
-    assert_int_equal(l.f.result.n_inserted, 0);
-    check_invariants(l.cpu);
+    assert_int_equal(line_open(&line, &c), 0);
+    assert_int_equal(line_scene(&line, &drawn, &T), 0);
+    assert_int_equal(line.f.result.n_inserted, 1000);
+    assert_int_equal(line.f.result.n_left_out, line.f.result.n_valid - 1000);
+    assert_int_equal(line_scene(&line, &drawn, &away), 0);
+    assert_int_equal(line.f.result.n_inserted, 0);
+    check_invariants(line.cpu);
     for (int i = 3; i <= 5; i++) {
-        assert_int_equal(l.f.result.n_inserted, 0);
-        assert_int_equal(line_scene(&l, &scene, &away), 0);
+        assert_int_equal(line.f.result.n_inserted, 0);
+        assert_int_equal(line_scene(&line, &drawn, &away), 0);
     }
-    check_invariants(l.cpu);
-    assert_int_equal(l.f.result.n_inserted,
+    check_invariants(line.cpu);
+    assert_int_equal(line.f.result.n_inserted,
                      1000); /* the first ones expired, their slots are used again */
-    assert_int_equal(l.f.result.n_points, 1000);
-    assert_int_equal(l.cpu->next_id, 2001);
-    line_close(&l);
+    assert_int_equal(line.f.result.n_points, 1000);
+    assert_int_equal(line.cpu->next_id, 2001);
 }
 
 /* A noisy walk with jumps, holes and a moving box; everything that must hold, after every frame. */
-static void invariants_hold_on_a_rough_walk(void **state)
+TEST(invariants_hold_on_a_rough_walk)
 {
     struct gpu_session_config c = line_config(W, H);
     struct scene scene = scene_make();
@@ -382,7 +351,6 @@ static void invariants_hold_on_a_rough_walk(void **state)
     struct mirror m = {NULL, 0};
     uint32_t random = 99;
     uint64_t newest = 0;
-    (void)state;
     c.max_points = 9000; /* less than the room needs */
     c.fuse.max_keyframes = 7;
     c.fuse.grace_frames = 4;
@@ -440,12 +408,11 @@ static uint64_t run_hash(const uint32_t *visit)
     return h;
 }
 
-static void order_of_pixels_changes_nothing(void **state)
+TEST(order_of_pixels_changes_nothing)
 {
     static uint32_t visit[W * H];
     uint64_t by_rows = run_hash(NULL);
     uint32_t random = 31337;
-    (void)state;
     assert_int_equal(run_hash(NULL), by_rows); /* two runs agree */
     for (uint32_t i = 0; i < W * H; i++)
         visit[i] = W * H - 1 - i;
@@ -460,61 +427,52 @@ static void order_of_pixels_changes_nothing(void **state)
 
 /* Two cameras' worth of pixels on one point: one updates it, the others neither update nor
  * insert. */
-static void losers_neither_update_nor_insert(void **state)
+LINE_TEST(losers_neither_update_nor_insert)
 {
     struct gpu_session_config c = line_config(W, H);
-    struct scene scene = scene_make();
     struct rigid near_wall = scene_pose(0, 0, 1.6f, 0), far = scene_pose(0, 0, 0.2f, 0);
-    struct line l = {0};
-    (void)state;
-    scene.box_hi.x = scene.box_lo.x;
+    drawn.box_hi.x = drawn.box_lo.x;
     c.fuse.kf_translation_rel = 5.0f; /* one keyframe only */
-    assert_int_equal(line_open(&l, &c), 0);
-    assert_int_equal(line_scene(&l, &scene, &far), 0);
-    assert_int_equal(line_scene(&l, &scene, &near_wall),
+    assert_int_equal(line_open(&line, &c), 0);
+    assert_int_equal(line_scene(&line, &drawn, &far), 0);
+    assert_int_equal(line_scene(&line, &drawn, &near_wall),
                      0); /* twice as near: four pixels a point */
-    assert_false(l.f.result.is_keyframe);
-    assert_int_equal(l.f.result.n_associated, l.f.result.n_valid);
-    assert_int_equal(l.f.result.n_inserted, 0);
-    assert_true(l.f.result.n_updated < l.f.result.n_associated / 3);
-    assert_true(l.f.result.n_updated > l.f.result.n_associated / 6);
-    line_close(&l);
+    assert_false(line.f.result.is_keyframe);
+    assert_int_equal(line.f.result.n_associated, line.f.result.n_valid);
+    assert_int_equal(line.f.result.n_inserted, 0);
+    assert_true(line.f.result.n_updated < line.f.result.n_associated / 3);
+    assert_true(line.f.result.n_updated > line.f.result.n_associated / 6);
 }
 
 /* A keyframe given up is the one best covered by another; those in use stay. */
-static void keyframes_are_thinned_where_they_are_dense(void **state)
+LINE_TEST(keyframes_are_thinned_where_they_are_dense)
 {
     struct gpu_session_config c = line_config(W, H);
-    struct scene scene = scene_make();
-    struct line l = {0};
     struct rigid T = scene_pose(0, 0, 0, 3.1f), back;
     int found = 0;
-    (void)state;
     c.fuse.max_keyframes = 8;
     c.fuse.kf_translation_rel = 0.02f;
-    assert_int_equal(line_open(&l, &c), 0);
-    assert_int_equal(line_scene(&l, &scene, &T), 0); /* alone with the wall behind */
-    back = l.cpu->keyframes[0].camera.T_wc;
+    assert_int_equal(line_open(&line, &c), 0);
+    assert_int_equal(line_scene(&line, &drawn, &T), 0); /* alone with the wall behind */
+    back = line.cpu->keyframes[0].camera.T_wc;
     for (int i = 0; i < 30; i++) { /* a crowd before the opposite wall */
         T = scene_pose(0.2f * (float)i - 2.9f, 0, -1.0f, 0);
-        assert_int_equal(line_scene(&l, &scene, &T), 0);
-        assert_true(l.f.result.is_keyframe);
+        assert_int_equal(line_scene(&line, &drawn, &T), 0);
+        assert_true(line.f.result.is_keyframe);
     }
-    assert_int_equal(l.f.result.n_keyframes, 8);
+    assert_int_equal(line.f.result.n_keyframes, 8);
     for (int k = 0; k < 8; k++)
-        found += !memcmp(&l.cpu->keyframes[k].camera.T_wc, &back, sizeof back);
+        found += !memcmp(&line.cpu->keyframes[k].camera.T_wc, &back, sizeof back);
     assert_int_equal(found, 1);
-    line_close(&l);
 }
 
-static void image_by_rows_is_the_image_by_boxes(void **state)
+TEST(image_by_rows_is_the_image_by_boxes)
 {
     const int size[4][2] = {{640, 480}, {97, 211}, {96, 72}, {31, 20}};
     struct gpu_session_config c = line_config(W, H);
     uint8_t *rgb = malloc(640 * 480 * 3);
     struct line l = {0};
     uint32_t random = 5;
-    (void)state;
     c.max_image_w = 640;
     c.max_image_h = 480;
     for (int i = 0; i < 640 * 480 * 3; i++)
@@ -552,44 +510,20 @@ static void image_by_rows_is_the_image_by_boxes(void **state)
 }
 
 /* Without a network for it, a pose is the last one; the first of all is the origin. */
-static void poses_without_motion_stand_still(void **state)
+LINE_TEST(poses_without_motion_stand_still)
 {
     struct gpu_session_config c = line_config(W, H);
     struct rigid T = scene_pose(1, 0, 2, 0.5f), I = rigid_identity();
-    struct line l = {0};
-    (void)state;
-    assert_int_equal(line_open(&l, &c), 0);
-    l.f.item.session = l.s;
-    assert_int_equal(motion_cpu_run(&l.f.item, NULL), 0);
-    assert_memory_equal(&l.f.result.T_wc, &I, sizeof I);
-    l.f.has_pose = 1;
-    l.f.T_wc = T;
-    assert_int_equal(motion_cpu_run(&l.f.item, NULL), 0);
-    assert_memory_equal(&l.f.result.T_wc, &T, sizeof T);
-    l.f.has_pose = 0;
-    l.f.restart = 1;
-    assert_int_equal(motion_cpu_run(&l.f.item, NULL), 0);
-    assert_memory_equal(&l.f.result.T_wc, &T, sizeof T);
-    line_close(&l);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(first_frame_is_a_keyframe_and_inserts_all),
-        cmocka_unit_test(seen_often_points_become_stable_and_are_published),
-        cmocka_unit_test(fusion_averages_noise_away),
-        cmocka_unit_test(seen_again_is_the_same_points),
-        cmocka_unit_test(unconfirmed_points_leave_after_the_grace_window),
-        cmocka_unit_test(what_moved_away_is_carved),
-        cmocka_unit_test(an_update_takes_votes_back),
-        cmocka_unit_test(a_used_up_budget_leaves_out_and_counts),
-        cmocka_unit_test(invariants_hold_on_a_rough_walk),
-        cmocka_unit_test(order_of_pixels_changes_nothing),
-        cmocka_unit_test(losers_neither_update_nor_insert),
-        cmocka_unit_test(keyframes_are_thinned_where_they_are_dense),
-        cmocka_unit_test(image_by_rows_is_the_image_by_boxes),
-        cmocka_unit_test(poses_without_motion_stand_still),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    assert_int_equal(line_open(&line, &c), 0);
+    line.f.item.session = line.s;
+    assert_int_equal(motion_cpu_run(&line.f.item, NULL), 0);
+    assert_memory_equal(&line.f.result.T_wc, &I, sizeof I);
+    line.f.has_pose = 1;
+    line.f.T_wc = T;
+    assert_int_equal(motion_cpu_run(&line.f.item, NULL), 0);
+    assert_memory_equal(&line.f.result.T_wc, &T, sizeof T);
+    line.f.has_pose = 0;
+    line.f.restart = 1;
+    assert_int_equal(motion_cpu_run(&line.f.item, NULL), 0);
+    assert_memory_equal(&line.f.result.T_wc, &T, sizeof T);
 }

@@ -1,15 +1,9 @@
 /* Line mono with poses from tracks: a drawn walk without poses is followed and fused, what is lost
  * says so, and a session goes on from its bytes as if nothing had been. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "gpu/mono/state.h"
 #include "gpu/track/path_record.h"
 #include "proto/section.h"
-#include "tests/support/line.h"
+#include "tests/support/line_case.h"
 #include "tests/support/views_case.h"
 
 #define W 160
@@ -61,76 +55,65 @@ static float off(const struct line *l)
                              l->f.result.T_wc.t[2] - truth.t[2])));
 }
 
-static void a_walk_without_poses_is_fused(void **state)
+LINE_TEST(a_walk_without_poses_is_fused)
 {
     const struct gpu_session_config c = config(1);
-    struct line l;
     float worst = 0;
-    (void)state;
-    assert_int_equal(line_open(&l, &c), 0);
+    assert_int_equal(line_open(&line, &c), 0);
     for (int i = 0; i < 20; i++) {
-        put(&l, i, 0);
-        assert_int_equal(l.f.result.tracks.state, i ? GPU_TRACKS_FOUND : GPU_TRACKS_BEGUN);
-        assert_true(i == 0 || l.f.result.tracks.n_inliers > 50);
-        worst = fmaxf(worst, off(&l));
+        put(&line, i, 0);
+        assert_int_equal(line.f.result.tracks.state, i ? GPU_TRACKS_FOUND : GPU_TRACKS_BEGUN);
+        assert_true(i == 0 || line.f.result.tracks.n_inliers > 50);
+        worst = fmaxf(worst, off(&line));
     }
-    print_message("# %.3f m off at most, %u points, %u of %u\n", (double)worst, l.f.result.n_points,
-                  l.f.result.n_associated, l.f.result.n_valid);
+    print_message("# %.3f m off at most, %u points, %u of %u\n", (double)worst,
+                  line.f.result.n_points, line.f.result.n_associated, line.f.result.n_valid);
     assert_true(worst < 0.12f);
-    assert_true(l.f.result.n_associated > l.f.result.n_valid / 4);
-    line_close(&l);
+    assert_true(line.f.result.n_associated > line.f.result.n_valid / 4);
 }
 
 /* Without a picture's structure the last pose stands: there is no motion network here. */
-static void lost_is_said(void **state)
+LINE_TEST(lost_is_said)
 {
     const struct gpu_session_config c = config(1);
     struct rigid last, any = rigid_identity();
-    struct line l;
-    (void)state;
-    assert_int_equal(line_open(&l, &c), 0);
+    assert_int_equal(line_open(&line, &c), 0);
     for (int i = 0; i < 6; i++)
-        put(&l, i, 0);
-    last = l.f.result.T_wc;
-    memset(l.rgb, 90, 3 * (size_t)W * H);
-    assert_int_equal(line_frame(&l, &any), 0);
-    assert_int_equal(l.f.result.tracks.state, GPU_TRACKS_LOST);
-    assert_memory_equal(&l.f.result.T_wc, &last, sizeof last);
-    put(&l, 7, 1);
-    assert_int_equal(l.f.result.tracks.state, GPU_TRACKS_BEGUN);
-    assert_memory_equal(&l.f.result.T_wc, &last, sizeof last);
-    line_close(&l);
+        put(&line, i, 0);
+    last = line.f.result.T_wc;
+    memset(line.rgb, 90, 3 * (size_t)W * H);
+    assert_int_equal(line_frame(&line, &any), 0);
+    assert_int_equal(line.f.result.tracks.state, GPU_TRACKS_LOST);
+    assert_memory_equal(&line.f.result.T_wc, &last, sizeof last);
+    put(&line, 7, 1);
+    assert_int_equal(line.f.result.tracks.state, GPU_TRACKS_BEGUN);
+    assert_memory_equal(&line.f.result.T_wc, &last, sizeof last);
 }
 
-static void poses_are_refused(void **state)
+LINE_TEST(poses_are_refused)
 {
     const struct gpu_session_config c = config(1);
-    struct line l;
-    struct gpu_item *item = &l.f.item;
+    struct gpu_item *item = &line.f.item;
     struct rigid T = rigid_identity();
-    (void)state;
-    assert_int_equal(line_open(&l, &c), 0);
-    line_set_frame(&l, &T);
-    l.f.has_pose = 1;
-    assert_int_equal(gpu_submit(l.g, &gpu_line_mono, &item, 1, NULL), ERR_INPUT);
-    line_close(&l);
+    assert_int_equal(line_open(&line, &c), 0);
+    line_set_frame(&line, &T);
+    line.f.has_pose = 1;
+    assert_int_equal(gpu_submit(line.g, &gpu_line_mono, &item, 1, NULL), ERR_INPUT);
 }
 
 /* Keyframes of many views stand where tracks say: what they measure is confirmed. Where the path is
  * lost a walk begins; a round, which has a pose, makes one that waits final. */
-static void a_walk_without_poses_has_views(void **state)
+LINE_TEST(a_walk_without_poses_has_views)
 {
     struct gpu_session_config c = config(1);
     struct rigid any = rigid_identity();
     const struct views *v;
-    struct line l;
     uint32_t n_confirmed = 0, n_measured = 0;
-    (void)state;
     c.views = GPU_VIEWS_REFINED;
-    assert_int_equal(line_open(&l, &c), 0);
+    assert_int_equal(line_open(&line, &c), 0);
     for (int i = 0; i < 20; i++)
-        put(&l, i, 0);
-    v = l.cpu->views;
+        put(&line, i, 0);
+    v = line.cpu->views;
     for (uint32_t j = 0; j < v->n_places; j++) {
         n_measured += v->kept[j].n_measured;
         n_confirmed += v->kept[j].n_confirmed;
@@ -139,21 +122,20 @@ static void a_walk_without_poses_has_views(void **state)
                   v->strand[0].n_final, n_confirmed, n_measured);
     assert_true(v->strand[0].n_final > 0 && v->strand[0].first == 0);
     assert_true(3 * n_confirmed > n_measured && n_confirmed > 1000);
-    memset(l.rgb, 90, 3 * (size_t)W * H);
-    assert_int_equal(line_frame(&l, &any), 0);
-    assert_int_equal(l.f.result.tracks.state, GPU_TRACKS_LOST);
+    memset(line.rgb, 90, 3 * (size_t)W * H);
+    assert_int_equal(line_frame(&line, &any), 0);
+    assert_int_equal(line.f.result.tracks.state, GPU_TRACKS_LOST);
     assert_true(v->strand[0].first > 0);
     for (int i = 0; v->strand[0].n_final < v->strand[0].n_taken; i++) {
-        struct gpu_item *item = &l.f.item;
+        struct gpu_item *item = &line.f.item;
         assert_true(i < 40);
-        line_set_frame(&l, &any);
-        l.f.has_pose = 1;
-        l.f.breaks = GPU_BREAKS_OVER;
-        assert_int_equal(gpu_submit(l.g, &gpu_line_mono, &item, 1, NULL), 0);
-        assert_int_equal(gpu_wait(l.g, &item, 1, NULL), 0);
-        assert_int_equal(l.f.result.tracks.state, GPU_TRACKS_NONE);
+        line_set_frame(&line, &any);
+        line.f.has_pose = 1;
+        line.f.breaks = GPU_BREAKS_OVER;
+        assert_int_equal(gpu_submit(line.g, &gpu_line_mono, &item, 1, NULL), 0);
+        assert_int_equal(gpu_wait(line.g, &item, 1, NULL), 0);
+        assert_int_equal(line.f.result.tracks.state, GPU_TRACKS_NONE);
     }
-    line_close(&l);
 }
 
 static uint8_t *save(struct gpu_session *s, size_t *len)
@@ -166,13 +148,12 @@ static uint8_t *save(struct gpu_session *s, size_t *len)
     return buf;
 }
 
-static void a_loaded_session_goes_on(void **state)
+TEST(a_loaded_session_goes_on)
 {
     const struct gpu_session_config c = config(1);
     struct line a, b;
     size_t len, again_len;
     uint8_t *buf, *again;
-    (void)state;
     for (int at = 0; at < 13; at += 4) {
         assert_int_equal(line_open(&a, &c), 0);
         assert_int_equal(line_open(&b, &c), 0);
@@ -200,14 +181,13 @@ static void a_loaded_session_goes_on(void **state)
 
 /* A state of a session whose poses came from the network alone: its last pose is where tracks
  * begin. The other way it is refused. */
-static void states_without_tracks_are_read(void **state)
+TEST(states_without_tracks_are_read)
 {
     const struct gpu_session_config with = config(1), without = config(0);
     struct line a, b;
     size_t len;
     uint8_t *buf;
     struct rigid last;
-    (void)state;
     assert_int_equal(line_open(&a, &without), 0);
     assert_int_equal(line_open(&b, &with), 0);
     put(&a, 0, 0);
@@ -263,7 +243,7 @@ static void refused(struct path_record r, struct track_slot s, struct path_landm
     } while (0)
 
 /* Numbers that no session has, one at a time. */
-static void strange_states_are_refused(void **state)
+TEST(strange_states_are_refused)
 {
     const struct gpu_session_config c = config(1);
     struct path_record a;
@@ -273,7 +253,6 @@ static void strange_states_are_refused(void **state)
     struct line l;
     size_t len, at;
     uint8_t *buf;
-    (void)state;
     assert_int_equal(line_open(&l, &c), 0);
     for (int i = 0; i < 8; i++)
         put(&l, i, 0);
@@ -310,18 +289,4 @@ static void strange_states_are_refused(void **state)
     REFUSED(m.kept, 1u << r.n_kept);
     REFUSED(m.seen[0].x, (float)W);
     REFUSED(m.seen[0].log_d, NAN);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_walk_without_poses_is_fused),
-        cmocka_unit_test(lost_is_said),
-        cmocka_unit_test(poses_are_refused),
-        cmocka_unit_test(a_walk_without_poses_has_views),
-        cmocka_unit_test(a_loaded_session_goes_on),
-        cmocka_unit_test(states_without_tracks_are_read),
-        cmocka_unit_test(strange_states_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,16 +2,11 @@
  * gpu_line_views - the line with depth out of many views: its cloud in a painted room whose
  * single-view depth errs, what each frame answers, its state, several sources
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "proto/bytes.h"
 #include "tests/support/count_malloc.h"
 #include "tests/support/state_walk.h"
 #include "tests/support/views_line.h"
+#include "tests/support/line_case.h"
 
 #define W 96
 #define H 72
@@ -31,12 +26,11 @@ static float near_share(const struct line *l, uint32_t *n_near)
     return n ? (float)*n_near / (float)n : 0.0f;
 }
 
-static void the_cloud_is_better_and_frames_are_their_own(void **state)
+TEST(the_cloud_is_better_and_frames_are_their_own)
 {
     float share[2];
     uint32_t near[2], n_final = 0;
     static float depth[W * H];
-    (void)state;
     for (int views = 0; views < 2; views++) {
         struct gpu_session_config c = views_line_config(W, H, views);
         struct line l = {0};
@@ -78,13 +72,12 @@ static void step_of(struct line *l, uint32_t source, int i)
 /* Whatever another source does in between, each frame is given the depth that it has in a session
  * of its own, keyframes become final at the same frames, and the same is said of them; also when
  * each has more keyframes than are kept. */
-static void sources_in_turn_have_what_each_has_alone(void **state)
+TEST(sources_in_turn_have_what_each_has_alone)
 {
     const int w = 48, h = 36;
     struct gpu_session_config c = views_line_config(w, h, GPU_VIEWS_REFINED);
     struct line both = {0}, own[2] = {{0}, {0}};
     uint32_t n_final[2] = {0, 0};
-    (void)state;
     assert_int_equal(line_open(&both, &c), 0);
     for (int k = 0; k < 2; k++)
         assert_int_equal(line_open(&own[k], &c), 0);
@@ -119,28 +112,26 @@ static uint32_t kept_of(const struct views *v, int strand)
 
 /* The places are enough for each of three to finish all its keyframes; a fourth has its depth as it
  * is until one of the three is gone for long. */
-static void three_sources_share_the_places(void **state)
+LINE_TEST(three_sources_share_the_places)
 {
     struct gpu_session_config c = views_line_config(17, 16, GPU_VIEWS_GIVEN);
-    struct line l = {0};
     const struct views *v;
     int n_frames = 0;
-    (void)state;
-    assert_int_equal(line_open(&l, &c), 0);
-    v = l.cpu->views;
+    assert_int_equal(line_open(&line, &c), 0);
+    v = line.cpu->views;
     for (int i = 0; i < 3 * FRAMES; i++) {
-        step_of(&l, 0, i);
+        step_of(&line, 0, i);
         assert_true(v->plan.final >= 0 || v->strand[0].n_taken <= 8 || v->plan.taken < 0);
     }
     assert_int_equal(kept_of(v, 0), v->n_places);
     assert_int_equal(v->n_places, VIEWS_OF_STRAND);
     for (int i = 0; i < 2 * FRAMES; i++)
         for (uint32_t k = 0; k < 4; k++) {
-            step_of(&l, k, i);
+            step_of(&line, k, i);
             assert_int_equal(v->plan.strand, k < 3 ? (int)k : -1);
             if (k == 3) {
-                assert_memory_equal(l.cpu->view.depth, l.depth, 17 * 16 * sizeof *l.depth);
-                assert_int_equal(l.f.result.views.n_keyframes, 0);
+                assert_memory_equal(line.cpu->view.depth, line.depth, 17 * 16 * sizeof *line.depth);
+                assert_int_equal(line.f.result.views.n_keyframes, 0);
             } else if (v->plan.taken >= 0) {
                 assert_true(v->plan.final >= 0 || v->strand[k].n_taken <= 8);
             }
@@ -148,61 +139,53 @@ static void three_sources_share_the_places(void **state)
     for (int k = 0; k < 3; k++)
         assert_in_range(kept_of(v, k), VIEWS_KEPT / 3, VIEWS_KEPT / 3 + 1);
     while (v->plan.strand != 1 && n_frames < 200) { /* source 1 is gone */
-        step_of(&l, 0, n_frames);
-        step_of(&l, 2, n_frames);
-        step_of(&l, 3, n_frames++);
+        step_of(&line, 0, n_frames);
+        step_of(&line, 2, n_frames);
+        step_of(&line, 3, n_frames++);
     }
     assert_in_range(3 * n_frames, v->params.idle_frames - 2, v->params.idle_frames + 1);
     assert_int_equal(v->strand[1].source, 3);
     assert_int_equal(kept_of(v, 1), 1);
-    line_close(&l);
 }
 
 /* A frame without a pose is fused as it is and is no keyframe. */
-static void frames_without_poses_are_fused_as_they_are(void **state)
+LINE_TEST(frames_without_poses_are_fused_as_they_are)
 {
     struct gpu_session_config c = views_line_config(W, H, 1);
-    struct line l = {0};
     uint32_t before;
-    (void)state;
-    assert_int_equal(line_open(&l, &c), 0);
-    views_line_draw(&l, 0);
-    views_line_step(&l);
-    before = l.cpu->views->frame;
-    l.f.has_pose = 0;
-    assert_int_equal(session_cpu_put_depth(l.s, l.depth, NULL), 0);
-    assert_int_equal(motion_cpu_run(&l.f.item, NULL), 0);
-    assert_int_equal(views_cpu_run(&l.f.item, NULL), 0);
-    assert_ptr_equal(l.cpu->view.depth, l.cpu->depth);
-    assert_null(l.cpu->view.trust);
-    assert_int_equal(l.cpu->views->frame, before);
-    line_close(&l);
+    assert_int_equal(line_open(&line, &c), 0);
+    views_line_draw(&line, 0);
+    views_line_step(&line);
+    before = line.cpu->views->frame;
+    line.f.has_pose = 0;
+    assert_int_equal(session_cpu_put_depth(line.s, line.depth, NULL), 0);
+    assert_int_equal(motion_cpu_run(&line.f.item, NULL), 0);
+    assert_int_equal(views_cpu_run(&line.f.item, NULL), 0);
+    assert_ptr_equal(line.cpu->view.depth, line.cpu->depth);
+    assert_null(line.cpu->view.trust);
+    assert_int_equal(line.cpu->views->frame, before);
 }
 
-static void frames_allocate_nothing(void **state)
+LINE_TEST(frames_allocate_nothing)
 {
     struct gpu_session_config c = views_line_config(W, H, 1);
-    struct line l = {0};
-    (void)state;
-    assert_int_equal(line_open(&l, &c), 0);
+    assert_int_equal(line_open(&line, &c), 0);
     for (int i = 0; i < FRAMES; i++) {
         size_t before;
-        views_line_draw(&l, i);
+        views_line_draw(&line, i);
         before = count_malloc_own;
-        views_line_step(&l);
+        views_line_step(&line);
         assert_int_equal(count_malloc_own, before);
     }
-    line_close(&l);
 }
 
 /* ------------------------------------------------------------------------- state */
 
 /* Frames 0 ... at-1 in one session, the others in one that was loaded, beside one that has all. */
-static void a_loaded_session_goes_on_as_the_saved_one(void **state)
+TEST(a_loaded_session_goes_on_as_the_saved_one)
 {
     static const int at[] = {0, 1, 6, 13, 24, 31};
     struct gpu_session_config c = views_line_config(63, 47, 1);
-    (void)state;
     for (size_t k = 0; k < sizeof at / sizeof *at; k++) {
         struct line whole = {0}, part = {0};
         struct gpu_session *loaded;
@@ -279,37 +262,34 @@ static uint8_t *with_views_of_version_1(const uint8_t *buf, size_t len, const st
     return row;
 }
 
-static void keyframes_of_version_1_are_passed_over(void **state)
+LINE_TEST(keyframes_of_version_1_are_passed_over)
 {
     struct gpu_session_config c = views_line_config(17, 16, 1);
     struct gpu_session *own, *loaded;
-    struct line l = {0};
     struct state_head h;
     struct state_layout at;
     size_t len, v1_len;
     uint8_t *buf, *v1;
-    (void)state;
-    assert_int_equal(line_open(&l, &c), 0);
+    assert_int_equal(line_open(&line, &c), 0);
     for (int i = 0; i < 27; i++)
-        step_of(&l, 0, i);
-    buf = save(l.s, &len);
+        step_of(&line, 0, i);
+    buf = save(line.s, &len);
     assert_int_equal(state_check(&h, &at, buf, len, &c, NULL), 0);
     assert_true(h.views_places > 8);
     v1 = with_views_of_version_1(buf, len, &h, &at, &v1_len);
-    assert_int_equal(session_cpu_new(&loaded, l.g, &c, NULL), 0);
+    assert_int_equal(session_cpu_new(&loaded, line.g, &c, NULL), 0);
     assert_int_equal(gpu_session_load(loaded, v1, v1_len, NULL), 0);
     assert_int_equal(session_cpu_of(loaded)->views->frame, 27);
-    assert_int_equal(session_cpu_of(loaded)->n_points, l.cpu->n_points);
-    own = l.s;
-    l.s = loaded;
-    l.cpu = session_cpu_of(loaded);
-    step_of(&l, 0, 27);
-    assert_int_equal(l.cpu->views->strand[0].n_taken, 1);
-    assert_memory_equal(l.cpu->view.depth, l.depth, 17 * 16 * sizeof *l.depth);
+    assert_int_equal(session_cpu_of(loaded)->n_points, line.cpu->n_points);
+    own = line.s;
+    line.s = loaded;
+    line.cpu = session_cpu_of(loaded);
+    step_of(&line, 0, 27);
+    assert_int_equal(line.cpu->views->strand[0].n_taken, 1);
+    assert_memory_equal(line.cpu->view.depth, line.depth, 17 * 16 * sizeof *line.depth);
     gpu_session_free(&own);
     free(buf);
     free(v1);
-    line_close(&l);
 }
 
 /* As version 4 wrote it: no contrasts; version 3: keyframes without world and walk; version 2: nor
@@ -343,9 +323,8 @@ static uint8_t *with_views_of(unsigned version, const uint8_t *buf, size_t len,
     return row;
 }
 
-static void keyframes_of_versions_2_to_4_are_read(void **state)
+TEST(keyframes_of_versions_2_to_4_are_read)
 {
-    (void)state;
     for (unsigned version = 2; version <= 4; version++) {
         struct gpu_session_config c = views_line_config(17, 16, 1);
         struct line l = {0}, b = {0};
@@ -398,7 +377,7 @@ static int try_views(struct line *l, const uint8_t *buf, size_t len)
     return rc == 0;
 }
 
-static void strange_bytes_are_refused_or_harmless(void **state)
+TEST(strange_bytes_are_refused_or_harmless)
 {
     struct gpu_session_config c = views_line_config(17, 16, 1), other;
     struct line l = {0}, b = {0};
@@ -406,7 +385,6 @@ static void strange_bytes_are_refused_or_harmless(void **state)
     struct state_layout at;
     size_t len, head, first, n_taken = 0;
     uint8_t *buf;
-    (void)state;
     assert_int_equal(line_open(&l, &c), 0);
     for (int i = 0; i < 27; i++) {
         views_line_draw(&l, i);
@@ -444,20 +422,4 @@ static void strange_bytes_are_refused_or_harmless(void **state)
     line_close(&b);
     free(buf);
     line_close(&l);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_cloud_is_better_and_frames_are_their_own),
-        cmocka_unit_test(sources_in_turn_have_what_each_has_alone),
-        cmocka_unit_test(three_sources_share_the_places),
-        cmocka_unit_test(frames_without_poses_are_fused_as_they_are),
-        cmocka_unit_test(frames_allocate_nothing),
-        cmocka_unit_test(a_loaded_session_goes_on_as_the_saved_one),
-        cmocka_unit_test(keyframes_of_version_1_are_passed_over),
-        cmocka_unit_test(keyframes_of_versions_2_to_4_are_read),
-        cmocka_unit_test(strange_bytes_are_refused_or_harmless),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

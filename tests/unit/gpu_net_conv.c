@@ -1,6 +1,7 @@
 /* Convolutions, dense layers and pools of the oneDNN executor against plain loops. */
 #include "tests/support/net_ref.h"
 #include "tests/support/other_cpus.h"
+#include "tests/support/unit.h"
 
 #define BOUND 2e-6 /* float32 sums of up to 1,152 products, against double: 1e-7 sqrt(1152) */
 
@@ -53,9 +54,8 @@ static void window_attrs(struct onnx_build *b, const struct conv_case *c)
     onnx_int(b, "group", c->group);
 }
 
-static void convolutions(void **state)
+TEST(convolutions)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof convs / sizeof *convs; i++)
         for (int first = 0; first < 2; first++) {
             const struct conv_case *c = &convs[i];
@@ -93,9 +93,8 @@ static const struct conv_case deconvs[] = {
     {1, 8, 4, 5, 6, {2, 2}, 1, {2, 2}, {1, 1}, {0, 0}, {0, 0}, 1},
 };
 
-static void transposed_convolutions(void **state)
+TEST(transposed_convolutions)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof deconvs / sizeof *deconvs; i++)
         for (int first = 0; first < 2; first++) {
             const struct conv_case *c = &deconvs[i];
@@ -117,10 +116,9 @@ static void transposed_convolutions(void **state)
 }
 
 /* SAME_UPPER puts the odd zero behind, SAME_LOWER before, VALID none. */
-static void auto_pad(void **state)
+TEST(auto_pad)
 {
     static const char *const modes[] = {"SAME_UPPER", "SAME_LOWER", "VALID", "NOTSET"};
-    (void)state;
     for (int m = 0; m < 4; m++) {
         struct ref_window p = REF_ONES;
         struct onnx_build b;
@@ -141,14 +139,13 @@ static void auto_pad(void **state)
     }
 }
 
-static void half_weights(void **state)
+TEST(half_weights)
 {
     /* 1.5, -2, 2^-24 (the smallest), 65504 (the largest), 2^-14, -0, 0.333252, 1 */
     static const uint16_t half[8] = {0x3e00, 0xc000, 0x0001, 0x7bff,
                                      0x0400, 0x8000, 0x3555, 0x3c00};
     static const float is[8] = {1.5f, -2, 0x1p-24f, 65504, 0x1p-14f, -0.0f, 0.333251953125f, 1};
     struct ref_window p = REF_ONES;
-    (void)state;
     for (int raw = 0; raw < 2; raw++) {
         struct onnx_build b;
         struct onnx_bytes t = {0}, list = {0};
@@ -179,7 +176,7 @@ static void half_weights(void **state)
 
 /* Weights of 8 bits: one scale an output channel or input channel or for all, with zero points and
  * without, raw and as int32_data, through Conv; `axis` counts from behind where it is negative. */
-static void byte_weights(void **state)
+TEST(byte_weights)
 {
     static const struct {
         int type, axis, scales, zeros, raw;
@@ -187,7 +184,6 @@ static void byte_weights(void **state)
                  {3, 3, 2, 0, 1}, {3, 1, 1, 0, 1},  {2, 1, 1, 1, 0}, {3, 7, 1, 1, 1}};
     static const uint8_t zeros[5] = {3, 250, 128, 0, 77};
     static const float scales[5] = {0.5f, 0.03125f, 1, 0.1f, 2};
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const int type = cases[i].type, axis = cases[i].axis & 3, many = cases[i].scales > 1;
         const int step[4] = {3 * 3 * 2, 3 * 2, 2, 1}, dim[4] = {5, 3, 3, 2};
@@ -224,9 +220,8 @@ static void byte_weights(void **state)
     }
 }
 
-static void dense_layers(void **state)
+TEST(dense_layers)
 {
-    (void)state;
     for (int kind = 0; kind < 4;
          kind++) { /* MatMul, Gemm, Gemm transB, Gemm transB with alpha and beta */
         struct onnx_build b;
@@ -277,9 +272,8 @@ static const struct pool_case pools[] = {
     {"AveragePool", REF_AVG_PADDED, {{3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}, 1}, 0, 11, 14},
 };
 
-static void pooling(void **state)
+TEST(pooling)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof pools / sizeof *pools; i++)
         for (int v = 0; v < 4; v++) {
             const struct pool_case *c = &pools[i];
@@ -301,9 +295,8 @@ static void pooling(void **state)
 }
 
 /* Global mean, and means over rows and columns one after the other with and without keepdims. */
-static void means(void **state)
+TEST(means)
 {
-    (void)state;
     for (int v = 0; v < 10; v++) {
         struct ref_window all = {{9, 13}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 1};
         struct ref_window row = {{1, 13}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 1};
@@ -332,16 +325,4 @@ static void means(void **state)
         }
         ref_check(&b, in, y, BOUND);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(convolutions), cmocka_unit_test(transposed_convolutions),
-        cmocka_unit_test(auto_pad),     cmocka_unit_test(half_weights),
-        cmocka_unit_test(byte_weights), cmocka_unit_test(dense_layers),
-        cmocka_unit_test(pooling),      cmocka_unit_test(means),
-        cmocka_unit_test(other_cpus),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

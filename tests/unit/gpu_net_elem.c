@@ -1,65 +1,30 @@
 /* Activations, arithmetic, normalisation and moves of the oneDNN executor against plain loops. */
 #include "tests/support/net_ref.h"
 #include "tests/support/other_cpus.h"
+#include "tests/support/unit.h"
 
 #define BOUND 3e-6
 
-static double f_relu(double x)
-{
-    return x > 0 ? x : 0;
-}
-static double f_leaky(double x)
-{
-    return x > 0 ? x : 0.2 * x;
-}
-static double f_elu(double x)
-{
-    return x > 0 ? x : 0.7 * (exp(x) - 1);
-}
-static double f_sigmoid(double x)
-{
-    return 1 / (1 + exp(-x));
-}
-static double f_softplus(double x)
-{
-    return log1p(exp(x));
-}
-static double f_hardsigmoid(double x)
-{
-    return fmin(fmax(0.3 * x + 0.4, 0), 1);
-}
-static double f_hardswish(double x)
-{
-    return x * fmin(fmax(x / 6 + 0.5, 0), 1);
-}
-static double f_clip(double x)
-{
-    return fmin(fmax(x, -0.5), 0.75);
-}
-static double f_relu6(double x)
-{
-    return fmin(fmax(x, 0), 6);
-}
-static double f_neg(double x)
-{
-    return -x;
-}
-static double f_square(double x)
-{
-    return x * x;
-}
-static double f_sqrt_abs(double x)
-{
-    return sqrt(fabs(x));
-}
-static double f_log_exp2(double x)
-{
-    return log(exp(x) + 1);
-}
-static double f_inverse(double x)
-{
-    return 1 / (fabs(x) + 1);
-}
+#define F(name, value)               \
+    static double f_##name(double x) \
+    {                                \
+        return value;                \
+    }
+
+F(relu, x > 0 ? x : 0)
+F(leaky, x > 0 ? x : 0.2 * x)
+F(elu, x > 0 ? x : 0.7 * (exp(x) - 1))
+F(sigmoid, 1 / (1 + exp(-x)))
+F(softplus, log1p(exp(x)))
+F(hardsigmoid, fmin(fmax(0.3 * x + 0.4, 0), 1))
+F(hardswish, fmin(fmax(x / 6 + 0.5, 0), 1) * x)
+F(clip, fmin(fmax(x, -0.5), 0.75))
+F(relu6, fmin(fmax(x, 0), 6))
+F(neg, -x)
+F(square, fabs(x) * fabs(x))
+F(sqrt_abs, sqrt(fabs(x)))
+F(log_exp2, log(exp(x) + 1))
+F(inverse, 1 / (fabs(x) + 1))
 
 static void act_node(struct onnx_build *b, const char *op)
 {
@@ -74,7 +39,7 @@ static void act_node(struct onnx_build *b, const char *op)
     }
 }
 
-static void activations(void **state)
+TEST(activations)
 {
     static const struct {
         const char *op;
@@ -90,10 +55,9 @@ static void activations(void **state)
                 {"HardSwish", f_hardswish},
                 {"Abs", fabs},
                 {"Neg", f_neg}};
-    (void)state;
     for (size_t i = 0; i < sizeof acts / sizeof *acts; i++)
-        for (int v = 0; v < 4;
-             v++) { /* alone, and fused into a convolution; whole and odd channels */
+        /* alone, and fused into a convolution; whole and odd channels */
+        for (int v = 0; v < 4; v++) {
             struct onnx_build b;
             struct ref in, x = ref_begin(&b, 14, v & 1, 2, v & 2 ? 19 : 16, 7, 9, &in);
             act_node(&b, acts[i].op);
@@ -102,7 +66,7 @@ static void activations(void **state)
 }
 
 /* Far from 0, where an exponential overflows if it is taken carelessly. */
-static void activations_far_out(void **state)
+TEST(activations_far_out)
 {
     static const struct {
         const char *op;
@@ -112,7 +76,6 @@ static void activations_far_out(void **state)
                 {"Tanh", tanh},
                 {"Softplus", f_softplus},
                 {"HardSwish", f_hardswish}};
-    (void)state;
     for (size_t i = 0; i < sizeof acts / sizeof *acts; i++) {
         struct onnx_build b;
         struct ref in, x = ref_begin(&b, 14, 0, 1, 16, 7, 9, &in);
@@ -124,9 +87,8 @@ static void activations_far_out(void **state)
 }
 
 /* Bounds as attributes, as inputs, one of them left out. */
-static void clip(void **state)
+TEST(clip)
 {
-    (void)state;
     for (int v = 0; v < 8; v++) {
         int kind = v / 2;
         struct onnx_build b;
@@ -147,9 +109,8 @@ static void clip(void **state)
     }
 }
 
-static void functions_of_functions(void **state)
+TEST(functions_of_functions)
 {
-    (void)state;
     for (int v = 0; v < 10; v++) {
         struct onnx_build b;
         struct ref in, x = ref_begin(&b, 13, v & 1, 1, 16, 7, 9, &in);
@@ -184,10 +145,9 @@ static void functions_of_functions(void **state)
 }
 
 /* All four operations, constant left and right, one number or one a channel, in three spellings. */
-static void with_constants(void **state)
+TEST(with_constants)
 {
     static const char *const ops[] = {"Add", "Sub", "Mul", "Div"};
-    (void)state;
     for (int v = 0; v < 4 * 2 * 3 * 2; v++) {
         int op = v % 4, left = v / 4 % 2, spell = v / 8 % 3, first = v / 24;
         int64_t dims[3][4] = {{1}, {19, 1, 1}, {1, 19, 1, 1}};
@@ -220,10 +180,9 @@ static void with_constants(void **state)
 
 /* Two features; the second one whole, one a channel, one a pixel, one number a picture; and
  * swapped. */
-static void with_features(void **state)
+TEST(with_features)
 {
     static const char *const ops[] = {"Add", "Sub", "Mul", "Div"}, sign[] = "+-*/";
-    (void)state;
     for (int v = 0; v < 4 * 4 * 2 * 2 * 2; v++) {
         int op = v % 4, shape = v / 4 % 4, swap = v / 16 % 2, first = v / 32 % 2, relu = v / 64;
         struct ref_window one = REF_ONES, all = {{6, 7}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 1};
@@ -253,9 +212,8 @@ static void with_features(void **state)
     }
 }
 
-static void batch_norm(void **state)
+TEST(batch_norm)
 {
-    (void)state;
     for (int v = 0; v < 8;
          v++) { /* alone, after a convolution, before one; channels whole and odd */
         int c = v & 1 ? 19 : 32, after = v / 2 % 2, n = 1 + v / 4;
@@ -285,10 +243,9 @@ static void batch_norm(void **state)
     }
 }
 
-static void concat(void **state)
+TEST(concat)
 {
     static const int sizes[][2] = {{16, 16}, {32, 3}, {3, 16}, {19, 5}};
-    (void)state;
     for (int v = 0; v < 4 * 2 * 2 * 3; v++) {
         const int *c = sizes[v % 4];
         int first = v / 4 % 2, n = 1 + v / 8 % 2, axis = 1 + v / 16;
@@ -311,11 +268,10 @@ static void concat(void **state)
 }
 
 /* A tensor twice in one concat, and a concat inside a concat whose part is read elsewhere. */
-static void concat_odd(void **state)
+TEST(concat_odd)
 {
     struct onnx_build b;
     struct ref in, x = ref_begin(&b, 13, 1, 1, 16, 6, 7, &in), r, cat;
-    (void)state;
     onnx_node(&b, "Relu", "x", "r");
     onnx_node(&b, "Concat", "r r", "c1");
     onnx_int(&b, "axis", 1);
@@ -328,9 +284,8 @@ static void concat_odd(void **state)
     ref_check(&b, in, ref_concat(cat, ref_concat(r, r, 1), 1), BOUND);
 }
 
-static void transposes(void **state)
+TEST(transposes)
 {
-    (void)state;
     for (int v = 0; v < 2 * 2 * 3; v++) {
         int first = v & 1, n = 1 + v / 2 % 2, kind = v / 4, c = 12;
         struct onnx_build b;
@@ -362,9 +317,8 @@ static void transposes(void **state)
     }
 }
 
-static void slices(void **state)
+TEST(slices)
 {
-    (void)state;
     for (int v = 0; v < 2 * 2 * 2; v++) {
         int first = v & 1, n = 1 + v / 2 % 2, kind = v / 4, c = 12;
         struct onnx_build b;
@@ -390,9 +344,8 @@ static void slices(void **state)
 }
 
 /* The channel of a map squeezed away, [n][h][w], and brought back. */
-static void squeeze(void **state)
+TEST(squeeze)
 {
-    (void)state;
     for (int v = 0; v < 2 * 2; v++) {
         int first = v & 1, n = 1 + v / 2 % 2, c = 12;
         struct onnx_build b;
@@ -413,9 +366,8 @@ static void squeeze(void **state)
     }
 }
 
-static void depth_to_space(void **state)
+TEST(depth_to_space)
 {
-    (void)state;
     for (int v = 0; v < 8; v++) {
         int first = v & 1, crd = v / 2 % 2, n = 1 + v / 4, blk = 2, co = 5;
         struct onnx_build b;
@@ -432,18 +384,4 @@ static void depth_to_space(void **state)
                 }
         ref_check(&b, in, y, BOUND);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(activations),    cmocka_unit_test(activations_far_out),
-        cmocka_unit_test(clip),           cmocka_unit_test(functions_of_functions),
-        cmocka_unit_test(with_constants), cmocka_unit_test(with_features),
-        cmocka_unit_test(batch_norm),     cmocka_unit_test(concat),
-        cmocka_unit_test(concat_odd),     cmocka_unit_test(transposes),
-        cmocka_unit_test(slices),         cmocka_unit_test(squeeze),
-        cmocka_unit_test(depth_to_space), cmocka_unit_test(other_cpus),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

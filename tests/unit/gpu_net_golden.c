@@ -8,6 +8,7 @@
  */
 #include "tests/support/net_ref.h"
 #include "tests/support/other_cpus.h"
+#include "tests/support/unit.h"
 
 #include <sys/stat.h>
 
@@ -88,7 +89,7 @@ static void compare(const struct golden *g)
     free(truth);
 }
 
-static void shipped(void **state)
+TEST(shipped)
 {
     static const struct golden goldens[] = {
         {"gpu/models/depth.onnx", "tests/golden/net/depth.f32", 20, 64, 64},
@@ -96,15 +97,13 @@ static void shipped(void **state)
         {"gpu/models/mask.onnx", "tests/golden/net/mask.f32", 5, 64, 64},
         {"gpu/models/objmotion.onnx", "tests/golden/net/objmotion.f32", 20, 64, 96},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof goldens / sizeof *goldens; i++)
         compare(&goldens[i]);
 }
 
-static void foreign(void **state)
+TEST(foreign)
 {
     static const char *const names[] = {"monodepth2-tiny", "fastdepth-tiny", "midas-tiny"};
-    (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char model[80], truth[80];
         struct golden g = {model, truth, 3, 64, 64};
@@ -112,14 +111,4 @@ static void foreign(void **state)
         snprintf(truth, sizeof truth, "tests/golden/net/%s.f32", names[i]);
         compare(&g);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shipped),
-        cmocka_unit_test(foreign),
-        cmocka_unit_test(other_cpus),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

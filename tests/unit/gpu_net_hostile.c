@@ -2,6 +2,7 @@
  * memory. */
 #include "tests/support/count_malloc.h"
 #include "tests/support/net_try.h"
+#include "tests/support/unit.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -33,11 +34,10 @@ static void tiny_model(struct onnx_build *b)
 
 /* ---------------------------------------------------------------------------------- damage */
 
-static void truncated(void **state)
+TEST(truncated)
 {
     struct onnx_build b;
     struct err err = {0};
-    (void)state;
     tiny_model(&b);
     assert_int_equal(try_bytes(b.file.p, b.file.n, 8, &err), 0);
     for (size_t n = 0; n < b.file.n; n++) {
@@ -52,11 +52,10 @@ static void truncated(void **state)
     ref_free_all();
 }
 
-static void every_bit_flipped(void **state)
+TEST(every_bit_flipped)
 {
     struct onnx_build b;
     size_t works = 0, refused = 0;
-    (void)state;
     tiny_model(&b);
     for (size_t bit = 0; bit < b.file.n * 8; bit++) {
         struct err err = {0};
@@ -87,12 +86,11 @@ static int load_counted(const struct onnx_build *b, size_t *bytes, struct err *e
     return rc;
 }
 
-static void a_million_nodes(void **state)
+TEST(a_million_nodes)
 {
     struct onnx_build b;
     struct err err = {0};
     size_t bytes;
-    (void)state;
     onnx_begin(&b, 13);
     onnx_input(&b, "x", -1, 3, -1, -1);
     for (int i = 0; i < 1000000; i++)
@@ -105,12 +103,11 @@ static void a_million_nodes(void **state)
 }
 
 /* Many empty initialisers: 2 bytes each in the file, over 200 in memory. */
-static void memory_bomb(void **state)
+TEST(memory_bomb)
 {
     struct onnx_build b;
     struct err err = {0};
     size_t bytes;
-    (void)state;
     onnx_begin(&b, 13);
     for (int i = 0; i < 1000000; i++)
         onnx_bytes_field(&b.graph, 5, "", 0);
@@ -121,13 +118,12 @@ static void memory_bomb(void **state)
 }
 
 /* A type inside a type inside a type: one stack frame of the parser each. */
-static void deep_nesting(void **state)
+TEST(deep_nesting)
 {
     struct onnx_bytes in = {0}, out = {0};
     struct onnx_build b;
     struct err err = {0};
     size_t bytes;
-    (void)state;
     for (int i = 0; i < 2000; i++) {
         out.n = 0;
         onnx_bytes_field(&out, i % 2 ? 4 : 1, in.p, in.n); /* sequence_type, elem_type */
@@ -149,14 +145,13 @@ static void deep_nesting(void **state)
 }
 
 /* A chain as long as is allowed: planned in reasonable time, every step merged or run. */
-static void longest_chain(void **state)
+TEST(longest_chain)
 {
     struct onnx_build b;
     struct net *net;
     struct err err = {0};
     int shape[4];
     char in[16] = "x", out[16];
-    (void)state;
     onnx_begin(&b, 13);
     onnx_input(&b, "x", -1, 3, -1, -1);
     for (int i = 0; i < 4096; i++) {
@@ -172,7 +167,7 @@ static void longest_chain(void **state)
     onnx_free(&b);
 }
 
-static void files(void **state)
+TEST(files)
 {
     char path[] = "/tmp/gpu_net_hostile_XXXXXX";
     struct net_limits l;
@@ -180,7 +175,6 @@ static void files(void **state)
     struct onnx_build b;
     struct err err = {0};
     int fd = mkstemp(path);
-    (void)state;
     assert_true(fd >= 0);
     tiny_model(&b);
     assert_int_equal(write(fd, b.file.p, b.file.n), (ssize_t)b.file.n);
@@ -201,15 +195,4 @@ static void files(void **state)
     unlink(path);
     onnx_free(&b);
     ref_free_all();
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(truncated),       cmocka_unit_test(every_bit_flipped),
-        cmocka_unit_test(a_million_nodes), cmocka_unit_test(memory_bomb),
-        cmocka_unit_test(deep_nesting),    cmocka_unit_test(longest_chain),
-        cmocka_unit_test(files),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

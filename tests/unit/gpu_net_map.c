@@ -2,6 +2,7 @@
  * them. */
 #include "tests/support/net_ref.h"
 #include "tests/support/other_cpus.h"
+#include "tests/support/unit.h"
 
 #define BOUND 3e-6
 
@@ -90,9 +91,8 @@ static struct ref want_resize(const struct resize_case *c, struct ref x)
     return y;
 }
 
-static void resize(void **state)
+TEST(resize)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof resizes / sizeof *resizes; i++)
         for (int v = 0; v < 4; v++) {
             const struct resize_case *c = &resizes[i];
@@ -115,10 +115,9 @@ static void resize(void **state)
 }
 
 /* Upsample-9 and Resize-10 have two inputs, and x / scale rounded down. */
-static void old_upsample(void **state)
+TEST(old_upsample)
 {
     const struct resize_case c = {"nearest", "asymmetric", "floor", 5, 7, 10, 21, 2, 3};
-    (void)state;
     for (int v = 0; v < 2; v++) {
         struct onnx_build b;
         struct ref in, x = ref_begin(&b, 9 + v, 1, 1, 16, c.h, c.w, &in);
@@ -130,10 +129,9 @@ static void old_upsample(void **state)
 
 /* ---------------------------------------------------------------------------------- pad */
 
-static void pad(void **state)
+TEST(pad)
 {
     static const char *const modes[] = {"constant", "reflect", "edge"};
-    (void)state;
     for (int v = 0; v < 3 * 2 * 2 * 2 * 2; v++) {
         int mode = v % 3, attr = v / 3 % 2, first = v / 6 % 2, odd = v / 12 % 2, then_conv = v / 24;
         int lo[2] = {2, 1}, hi[2] = {1, 3}, row[8], col[11];
@@ -178,13 +176,12 @@ static void pad(void **state)
 
 /* F.interpolate(x, size=(2 h, w + 3)) as PyTorch 1.x traces it: Shape, Gather, Mul, Floor, Concat,
  * Cast. */
-static void traced_interpolate(void **state)
+TEST(traced_interpolate)
 {
     const struct resize_case c = {"linear", "half_pixel", NULL, 5, 7, 10, 10, 0, 0};
     struct onnx_build b;
     struct ref in, x = ref_begin(&b, 11, 1, 1, 16, c.h, c.w, &in);
     const float two = 2;
-    (void)state;
     onnx_node(&b, "Shape", "x", "sh");
     onnx_node(&b, "Constant", "", "i2");
     onnx_value(&b, "value", 7, 0, NULL, (int64_t[]){2}, 8);
@@ -222,11 +219,10 @@ static void traced_interpolate(void **state)
 
 /* x.view(x.size(0), -1), x / (size / 3) with integers, a pad list from ConstantOfShape: all must
  * fold. */
-static void traced_view(void **state)
+TEST(traced_view)
 {
     struct onnx_build b;
     struct ref in, x = ref_begin(&b, 13, 1, 2, 16, 5, 7, &in), y;
-    (void)state;
     onnx_node(&b, "Shape", "x", "sh");
     onnx_i64(&b, "i0", 1, (int64_t[]){0});
     onnx_i64(&b, "m1", 1, (int64_t[]){-1});
@@ -249,14 +245,4 @@ static void traced_view(void **state)
     for (size_t i = 0; i < ref_count(&y); i++)
         y.v[i] = -x.v[i];
     ref_check(&b, in, y, BOUND);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(resize),      cmocka_unit_test(old_upsample),
-        cmocka_unit_test(pad),         cmocka_unit_test(traced_interpolate),
-        cmocka_unit_test(traced_view), cmocka_unit_test(other_cpus),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* Models with one thing wrong each: the right code, the node's name, a sentence. */
 #include "tests/support/net_try.h"
+#include "tests/support/unit.h"
 
 #include <limits.h>
 
@@ -12,95 +13,47 @@ struct wrong {
     const char *where, *text; /* parts of the message */
 };
 
-static void end_conv(struct onnx_build *b, const char *attr, int n, const int64_t *v)
+/* b_NAME, where one expression builds it */
+#define BUILD(name, ...)                       \
+    static void b_##name(struct onnx_build *b) \
+    {                                          \
+        __VA_ARGS__;                           \
+    }
+
+static void conv(struct onnx_build *b, struct ref w)
 {
-    struct ref w = ref_random(4, 3, 3, 3, 1, 0.5f);
     ref_weights(b, "w", w);
     onnx_node(b, "Conv", "x w", "y");
+}
+
+static void end_conv(struct onnx_build *b, const char *attr, int n, const int64_t *v)
+{
+    conv(b, ref_random(4, 3, 3, 3, 1, 0.5f));
     if (attr)
         onnx_ints(b, attr, n, v);
 }
 
-static void b_unknown_op(struct onnx_build *b)
-{
-    onnx_node(b, "LSTM", "x", "y");
-}
-static void b_if(struct onnx_build *b)
-{
-    onnx_node(b, "If", "x", "y");
-}
-static void b_unknown_attr(struct onnx_build *b)
-{
-    onnx_node(b, "Relu", "x", "y"), onnx_int(b, "x", 1);
-}
-static void b_missing(struct onnx_build *b)
-{
-    onnx_node(b, "Add", "x nothing", "y");
-}
-static void b_self(struct onnx_build *b)
-{
-    onnx_node(b, "Add", "x y", "y");
-}
-static void b_cycle(struct onnx_build *b)
-{
-    onnx_node(b, "Add", "x z", "y"), onnx_node(b, "Relu", "y", "z");
-}
-static void b_twice(struct onnx_build *b)
-{
-    onnx_node(b, "Relu", "x", "y"), onnx_node(b, "Abs", "x", "y");
-}
-static void b_over_input(struct onnx_build *b)
-{
-    onnx_node(b, "Relu", "x", "x"), onnx_node(b, "Abs", "x", "y");
-}
-static void b_few_inputs(struct onnx_build *b)
-{
-    onnx_node(b, "Add", "x", "y");
-}
-static void b_many_inputs(struct onnx_build *b)
-{
-    onnx_node(b, "Relu", "x x", "y");
-}
-static void b_left_out(struct onnx_build *b)
-{
-    onnx_node(b, "Relu", "-", "y");
-}
-static void b_stride0(struct onnx_build *b)
-{
-    end_conv(b, "strides", 2, (int64_t[]){0, 1});
-}
-static void b_stride3(struct onnx_build *b)
-{
-    end_conv(b, "strides", 3, (int64_t[]){1, 1, 1});
-}
-static void b_dilation(struct onnx_build *b)
-{
-    end_conv(b, "dilations", 2, (int64_t[]){INT64_MAX, 1});
-}
-static void b_pads(struct onnx_build *b)
-{
-    end_conv(b, "pads", 4, (int64_t[]){-1, 0, 0, 0});
-}
-static void b_pads_huge(struct onnx_build *b)
-{
-    end_conv(b, "pads", 4, (int64_t[]){1 << 24, 0, 1 << 24, 0});
-}
-static void b_kernel(struct onnx_build *b)
-{
-    end_conv(b, "kernel_shape", 2, (int64_t[]){5, 5});
-}
-static void b_group0(struct onnx_build *b)
-{
-    end_conv(b, NULL, 0, NULL), onnx_int(b, "group", 0);
-}
-static void b_group2(struct onnx_build *b)
-{
-    end_conv(b, NULL, 0, NULL), onnx_int(b, "group", INT64_MIN);
-}
-static void b_attr_kind(struct onnx_build *b)
-{
-    end_conv(b, NULL, 0, NULL), onnx_text(b, "group", "1");
-}
+BUILD(unknown_op, onnx_node(b, "LSTM", "x", "y"))
+BUILD(if, onnx_node(b, "If", "x", "y"))
+BUILD(unknown_attr, onnx_node(b, "Relu", "x", "y"), onnx_int(b, "x", 1))
+BUILD(missing, onnx_node(b, "Add", "x nothing", "y"))
+BUILD(self, onnx_node(b, "Add", "x y", "y"))
+BUILD(cycle, onnx_node(b, "Add", "x z", "y"), onnx_node(b, "Relu", "y", "z"))
+BUILD(twice, onnx_node(b, "Relu", "x", "y"), onnx_node(b, "Abs", "x", "y"))
+BUILD(over_input, onnx_node(b, "Relu", "x", "x"), onnx_node(b, "Abs", "x", "y"))
+BUILD(few_inputs, onnx_node(b, "Add", "x", "y"))
+BUILD(many_inputs, onnx_node(b, "Relu", "x x", "y"))
+BUILD(left_out, onnx_node(b, "Relu", "-", "y"))
+BUILD(stride0, end_conv(b, "strides", 2, (int64_t[]){0, 1}))
+BUILD(stride3, end_conv(b, "strides", 3, (int64_t[]){1, 1, 1}))
+BUILD(dilation, end_conv(b, "dilations", 2, (int64_t[]){INT64_MAX, 1}))
+BUILD(pads, end_conv(b, "pads", 4, (int64_t[]){-1, 0, 0, 0}))
+BUILD(pads_huge, end_conv(b, "pads", 4, (int64_t[]){1 << 24, 0, 1 << 24, 0}))
+BUILD(kernel, end_conv(b, "kernel_shape", 2, (int64_t[]){5, 5}))
+BUILD(group0, end_conv(b, NULL, 0, NULL), onnx_int(b, "group", 0))
+BUILD(group2, end_conv(b, NULL, 0, NULL), onnx_int(b, "group", INT64_MIN))
+BUILD(attr_kind, end_conv(b, NULL, 0, NULL), onnx_text(b, "group", "1"))
+
 static void b_attr_twice(struct onnx_build *b)
 {
     end_conv(b, NULL, 0, NULL);
@@ -108,27 +61,15 @@ static void b_attr_twice(struct onnx_build *b)
     onnx_int(b, "group", 1);
 }
 
-static void b_channels(struct onnx_build *b)
-{
-    struct ref w = ref_random(4, 5, 3, 3, 1, 0.5f);
-    ref_weights(b, "w", w);
-    onnx_node(b, "Conv", "x w", "y");
-}
-
-static void b_kernel_too_large(struct onnx_build *b)
-{
-    struct ref w = ref_random(1, 3, 11, 11, 1, 0.5f);
-    ref_weights(b, "w", w);
-    onnx_node(b, "Conv", "x w", "y");
-}
-
 static void b_not_finite(struct onnx_build *b)
 {
     struct ref w = ref_random(4, 3, 3, 3, 1, 0.5f);
     w.v[17] = NAN;
-    ref_weights(b, "w", w);
-    onnx_node(b, "Conv", "x w", "y");
+    conv(b, w);
 }
+
+BUILD(channels, conv(b, ref_random(4, 5, 3, 3, 1, 0.5f)))
+BUILD(kernel_too_large, conv(b, ref_random(1, 3, 11, 11, 1, 0.5f)))
 
 static void weights_of(struct onnx_build *b, int type, int rank, const int64_t *dims, size_t bytes)
 {
@@ -137,42 +78,15 @@ static void weights_of(struct onnx_build *b, int type, int rank, const int64_t *
     onnx_node(b, "Conv", "x w", "y");
 }
 
-static void b_dims_huge(struct onnx_build *b)
-{
-    weights_of(b, 1, 4, (int64_t[]){1LL << 40, 3, 3, 3}, 4);
-}
-static void b_dims_product(struct onnx_build *b)
-{
-    weights_of(b, 1, 4, (int64_t[]){1LL << 32, 1LL << 32, 1LL << 32, 1LL << 32}, 0);
-}
-static void b_dims_negative(struct onnx_build *b)
-{
-    weights_of(b, 1, 4, (int64_t[]){-4, 3, 3, 3}, 432);
-}
-static void b_dims_zero(struct onnx_build *b)
-{
-    weights_of(b, 1, 4, (int64_t[]){4, 3, 0, 3}, 0);
-}
-static void b_dims_nine(struct onnx_build *b)
-{
-    weights_of(b, 1, 9, (int64_t[]){1, 1, 1, 1, 1, 1, 1, 1, 1}, 4);
-}
-static void b_dims_rank(struct onnx_build *b)
-{
-    weights_of(b, 1, 3, (int64_t[]){4, 3, 3}, 144);
-}
-static void b_short_data(struct onnx_build *b)
-{
-    weights_of(b, 1, 4, (int64_t[]){4, 3, 3, 3}, 431);
-}
-static void b_type_string(struct onnx_build *b)
-{
-    weights_of(b, 8, 4, (int64_t[]){1, 3, 1, 1}, 12);
-}
-static void b_type_bfloat(struct onnx_build *b)
-{
-    weights_of(b, 16, 4, (int64_t[]){1, 3, 1, 1}, 6);
-}
+BUILD(dims_huge, weights_of(b, 1, 4, (int64_t[]){1LL << 40, 3, 3, 3}, 4))
+BUILD(dims_product, weights_of(b, 1, 4, (int64_t[]){1LL << 32, 1LL << 32, 1LL << 32, 1LL << 32}, 0))
+BUILD(dims_negative, weights_of(b, 1, 4, (int64_t[]){-4, 3, 3, 3}, 432))
+BUILD(dims_zero, weights_of(b, 1, 4, (int64_t[]){4, 3, 0, 3}, 0))
+BUILD(dims_nine, weights_of(b, 1, 9, (int64_t[]){1, 1, 1, 1, 1, 1, 1, 1, 1}, 4))
+BUILD(dims_rank, weights_of(b, 1, 3, (int64_t[]){4, 3, 3}, 144))
+BUILD(short_data, weights_of(b, 1, 4, (int64_t[]){4, 3, 3, 3}, 431))
+BUILD(type_string, weights_of(b, 8, 4, (int64_t[]){1, 3, 1, 1}, 12))
+BUILD(type_bfloat, weights_of(b, 16, 4, (int64_t[]){1, 3, 1, 1}, 6))
 
 /* A tensor without raw data, of this type; the field's bytes are what it has instead. */
 static void typed(struct onnx_build *b, int type, int field, const void *data, size_t bytes)
@@ -187,18 +101,10 @@ static void typed(struct onnx_build *b, int type, int field, const void *data, s
     onnx_node(b, "Conv", "x w", "y");
     free(t.p);
 }
-static void b_few_doubles(struct onnx_build *b)
-{
-    typed(b, 11, 10, (double[]){1, 2}, 16);
-}
-static void b_many_halves(struct onnx_build *b)
-{
-    typed(b, 10, 5, "\1\2\3\4", 4);
-}
-static void b_segment(struct onnx_build *b)
-{
-    typed(b, 1, 3, "\x08\0\x10\1", 4); /* from 0 to 1 */
-}
+
+BUILD(few_doubles, typed(b, 11, 10, (double[]){1, 2}, 16))
+BUILD(many_halves, typed(b, 10, 5, "\1\2\3\4", 4))
+BUILD(segment, typed(b, 1, 3, "\x08\0\x10\1", 4)) /* from 0 to 1 */
 
 static void b_external(struct onnx_build *b)
 {
@@ -230,56 +136,60 @@ static void b_domain(struct onnx_build *b)
     onnx_text_field(&b->node, 7, "com.example");
 }
 
-static void b_names(struct onnx_build *b)
-{
-    onnx_node(b, "Re\nlu\x1b[2J", "x", "y");
-}
+BUILD(names, onnx_node(b, "Re\nlu\x1b[2J", "x", "y"))
+
 static void b_second_input(struct onnx_build *b)
 {
     onnx_input(b, "x2", -1, 3, -1, -1);
     onnx_node(b, "Add", "x x2", "y");
 }
+
 static void b_second_output(struct onnx_build *b)
 {
     onnx_node(b, "MaxPool", "x", "p idx");
     onnx_ints(b, "kernel_shape", 2, (int64_t[]){2, 2});
     onnx_node(b, "Add", "x idx", "y");
 }
-static void b_constant(struct onnx_build *b)
-{
-    onnx_node(b, "Constant", "", "y"), onnx_float(b, "value_float", 1);
-}
+
+BUILD(constant, onnx_node(b, "Constant", "", "y"), onnx_float(b, "value_float", 1))
+
 static void b_reshape(struct onnx_build *b)
 {
     onnx_i64(b, "to", 3, (int64_t[]){1LL << 40, 1LL << 40, -1});
     onnx_node(b, "Reshape", "x to", "y");
 }
+
 static void b_resize(struct onnx_build *b)
 {
     onnx_f32(b, "s", 1, (int64_t[]){4}, (float[]){1, 1, 1e30f, 1e30f});
     onnx_node(b, "Resize", "x - s", "y");
 }
+
 static void b_resize_nan(struct onnx_build *b)
 {
     onnx_f32(b, "s", 1, (int64_t[]){4}, (float[]){1, 1, NAN, -1});
     onnx_node(b, "Resize", "x - s", "y");
 }
+
 static void b_resize_large(struct onnx_build *b)
 {
     onnx_f32(b, "s", 1, (int64_t[]){4}, (float[]){1, 1, 1000, 1000});
     onnx_node(b, "Resize", "x - s", "y");
 }
+
 static void b_broadcast(struct onnx_build *b)
 {
     onnx_node(b, "Transpose", "x", "t");
     onnx_ints(b, "perm", 4, (int64_t[]){0, 2, 1, 3});
     onnx_node(b, "Add", "x t", "y");
 }
+
 static void b_perm(struct onnx_build *b)
 {
     onnx_node(b, "Transpose", "x", "y");
     onnx_ints(b, "perm", 4, (int64_t[]){0, 0, 1, 2});
 }
+
 static void b_div_zero(struct onnx_build *b)
 {
     onnx_i64(b, "z", 1, (int64_t[]){0});
@@ -299,26 +209,13 @@ static void quantised(struct onnx_build *b, int type, int scale_type, int64_t n,
     onnx_node(b, "DequantizeLinear", "w s z", "w2");
     onnx_node(b, "Conv", "x w2", "y");
 }
-static void b_quantised_real(struct onnx_build *b)
-{
-    quantised(b, 1, 1, 3, 3, 3);
-}
-static void b_scale_double(struct onnx_build *b)
-{
-    quantised(b, 3, 11, 3, 3, 3);
-}
-static void b_scales_many(struct onnx_build *b)
-{
-    quantised(b, 3, 1, 4, 3, 4);
-}
-static void b_zeros_few(struct onnx_build *b)
-{
-    quantised(b, 3, 1, 3, 3, 1);
-}
-static void b_zeros_type(struct onnx_build *b)
-{
-    quantised(b, 3, 1, 3, 2, 3);
-}
+
+BUILD(quantised_real, quantised(b, 1, 1, 3, 3, 3))
+BUILD(scale_double, quantised(b, 3, 11, 3, 3, 3))
+BUILD(scales_many, quantised(b, 3, 1, 4, 3, 4))
+BUILD(zeros_few, quantised(b, 3, 1, 3, 3, 1))
+BUILD(zeros_type, quantised(b, 3, 1, 3, 2, 3))
+
 static void b_scales_axis(struct onnx_build *b)
 {
     onnx_init(b, "w", 3, 4, (int64_t[]){1, 3, 1, 1}, "abc", 3);
@@ -326,6 +223,7 @@ static void b_scales_axis(struct onnx_build *b)
     onnx_node(b, "DequantizeLinear", "w s", "w2"), onnx_int(b, "axis", INT64_MIN);
     onnx_node(b, "Conv", "x w2", "y");
 }
+
 static void b_quantised_feature(struct onnx_build *b)
 {
     onnx_scalar(b, "s", 1);
@@ -394,9 +292,8 @@ static const struct wrong wrongs[] = {
     {"division by zero", b_div_zero, ERR_INPUT, "node 'd' (Div)", "by zero"},
 };
 
-static void one_wrong_thing(void **state)
+TEST(one_wrong_thing)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof wrongs / sizeof *wrongs; i++) {
         const struct wrong *w = &wrongs[i];
         struct onnx_build b;
@@ -417,9 +314,8 @@ static void one_wrong_thing(void **state)
 
 /* -------------------------------------------------------------------------- the file as a whole */
 
-static void versions(void **state)
+TEST(versions)
 {
-    (void)state;
     for (int opset = 7; opset <= 20; opset++) {
         struct onnx_build b;
         struct err err = {0};
@@ -438,7 +334,7 @@ static void versions(void **state)
     }
 }
 
-static void input_must_fit(void **state)
+TEST(input_must_fit)
 {
     static const struct {
         int type;
@@ -452,7 +348,6 @@ static void input_must_fit(void **state)
                  {1, {1, 3, 16, 16}, 4, ERR_INPUT},
                  {1, {1, INT64_MAX, -1, -1}, 4, ERR_INPUT},
                  {1, {-1, 0, -1, -1}, 4, ERR_INPUT}};
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct onnx_build b;
         struct err err = {0};
@@ -465,13 +360,12 @@ static void input_must_fit(void **state)
     }
 }
 
-static void names_choose(void **state)
+TEST(names_choose)
 {
     struct onnx_build b;
     struct net *net;
     struct err err = {0};
     int shape[4];
-    (void)state;
     onnx_begin(&b, 13);
     onnx_input(&b, "x", -1, 3, -1, -1);
     onnx_input(&b, "unused", -1, 5, -1, -1);
@@ -494,15 +388,4 @@ static void names_choose(void **state)
     assert_int_equal(net_output_shape(net, 2, INT_MAX, INT_MAX, shape, &err), ERR_INPUT);
     net_free(&net);
     onnx_free(&b);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_wrong_thing),
-        cmocka_unit_test(versions),
-        cmocka_unit_test(input_must_fit),
-        cmocka_unit_test(names_choose),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

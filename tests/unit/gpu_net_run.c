@@ -2,6 +2,7 @@
 #include "tests/support/count_malloc.h"
 #include "tests/support/net_ref.h"
 #include "tests/support/other_cpus.h"
+#include "tests/support/unit.h"
 
 #include "gpu/net/net_dnnl.h"
 
@@ -142,10 +143,9 @@ static struct ref unet(struct onnx_build *b, int n, int h, int w, struct ref *in
 
 /* ---------------------------------------------------------------------------------- tests */
 
-static void whole_network(void **state)
+TEST(whole_network)
 {
     static const int shapes[][3] = {{1, 32, 32}, {1, 32, 64}, {2, 40, 24}};
-    (void)state;
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         struct onnx_build b;
         struct ref in, want = unet(&b, shapes[i][0], shapes[i][1], shapes[i][2], &in);
@@ -163,7 +163,7 @@ static int count_steps(const struct net_graph *g, enum net_step_kind kind)
 
 /* 14 convolutions, one pool, three resizes, two concats: norms, activations and sums are all
  * inside. */
-static void everything_is_fused(void **state)
+TEST(everything_is_fused)
 {
     struct onnx_build b;
     struct ref in;
@@ -171,7 +171,6 @@ static void everything_is_fused(void **state)
     struct net_graph *g;
     struct err err;
     int sums = 0, acts = 0;
-    (void)state;
     unet(&b, 1, 32, 32, &in);
     onnx_end(&b, "y");
     assert_int_equal(net_load_bytes(&net, b.file.p, b.file.n, NULL, NULL, NULL, &err), 0);
@@ -214,21 +213,19 @@ static struct ref conv3(struct onnx_build *b, const char *x, const char *y, stru
 }
 
 /* The residual is what the convolution itself reads. */
-static void residual_is_the_source(void **state)
+TEST(residual_is_the_source)
 {
     struct onnx_build b;
     struct ref in, x = ref_begin(&b, 13, 1, 1, 16, 9, 9, &in), f;
-    (void)state;
     f = conv3(&b, "x", "f", x, 16);
     onnx_node(&b, "Add", "f x", "y");
     ref_check(&b, in, ref_binary(f, x, '+'), BOUND);
 }
 
-static void residual_read_later(void **state)
+TEST(residual_read_later)
 {
     struct onnx_build b;
     struct ref in, x = ref_begin(&b, 13, 1, 1, 16, 9, 9, &in), f, s;
-    (void)state;
     onnx_node(&b, "Relu", "x", "u");
     f = conv3(&b, "u", "f", ref_map(x, f_relu), 16);
     onnx_node(&b, "Add", "f x", "s");
@@ -239,11 +236,10 @@ static void residual_read_later(void **state)
 }
 
 /* A reshape is the same bytes, so its source must not be overwritten while it is needed. */
-static void residual_reshaped(void **state)
+TEST(residual_reshaped)
 {
     struct onnx_build b;
     struct ref in, x = ref_begin(&b, 13, 1, 1, 16, 6, 6, &in), f, u, s;
-    (void)state;
     onnx_i64(&b, "to", 4, (int64_t[]){1, 4, 4, 36});
     onnx_i64(&b, "back", 4, (int64_t[]){1, 16, 6, 6});
     /* transposed twice, so that "p" is in the plain layout: a reshape of it is no copy */
@@ -263,11 +259,10 @@ static void residual_reshaped(void **state)
 }
 
 /* The residual is a concat whose parts are read later. */
-static void residual_is_a_concat(void **state)
+TEST(residual_is_a_concat)
 {
     struct onnx_build b;
     struct ref in, x = ref_begin(&b, 13, 1, 1, 16, 6, 6, &in), a, c, f, o;
-    (void)state;
     a = conv3(&b, "x", "a", x, 16);
     c = conv3(&b, "x", "c", x, 16);
     onnx_node(&b, "Concat", "a c", "cat");
@@ -280,11 +275,10 @@ static void residual_is_a_concat(void **state)
 }
 
 /* The residual is a part of a concat that is read later. */
-static void residual_is_a_part(void **state)
+TEST(residual_is_a_part)
 {
     struct onnx_build b;
     struct ref in, x = ref_begin(&b, 13, 1, 1, 16, 6, 6, &in), a, c, f, o;
-    (void)state;
     a = conv3(&b, "x", "a", x, 16);
     c = conv3(&b, "x", "c", x, 16);
     onnx_node(&b, "Concat", "a c", "cat");
@@ -297,11 +291,10 @@ static void residual_is_a_part(void **state)
 }
 
 /* Two sums in a row land in a concat: the whole chain is written there. */
-static void residual_chain_in_a_concat(void **state)
+TEST(residual_chain_in_a_concat)
 {
     struct onnx_build b;
     struct ref in, x = ref_begin(&b, 13, 1, 1, 32, 6, 6, &in), a, s, t, u;
-    (void)state;
     a = conv3(&b, "x", "a", x, 16);
     onnx_node(&b, "Relu", "x", "u");
     u = ref_map(x, f_relu);
@@ -315,12 +308,11 @@ static void residual_chain_in_a_concat(void **state)
 }
 
 /* -inf in the channels that pad a block would meet a weight of 0 and give NaN. */
-static void infinite_fill(void **state)
+TEST(infinite_fill)
 {
     struct ref_window pool = {{3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}, 1};
     struct onnx_build b;
     struct ref in, x = ref_begin(&b, 13, 1, 1, 19, 9, 9, &in);
-    (void)state;
     onnx_i64(&b, "pads", 8, (int64_t[]){0, 0, 1, 1, 0, 0, 1, 1});
     onnx_scalar(&b, "fill", -INFINITY);
     onnx_node(&b, "Pad", "x pads fill", "p");
@@ -332,7 +324,7 @@ static void infinite_fill(void **state)
 
 /* ---------------------------------------------------------------------------------- memory */
 
-static void run_allocates_nothing(void **state)
+TEST(run_allocates_nothing)
 {
     struct onnx_build b;
     struct ref in, want = unet(&b, 1, 64, 64, &in);
@@ -341,7 +333,6 @@ static void run_allocates_nothing(void **state)
     struct err err;
     float *y = calloc(ref_count(&want), sizeof *y), *z = calloc(ref_count(&want), sizeof *z);
     size_t own, used;
-    (void)state;
     onnx_end(&b, "y");
     assert_int_equal(net_load_bytes(&net, b.file.p, b.file.n, NULL, NULL, NULL, &err), 0);
     own = count_malloc_own;
@@ -367,7 +358,7 @@ static void run_allocates_nothing(void **state)
 
 /* A plan, scratch memory and all, is smaller than its activations together: buffers are used
  * again. */
-static void memory_is_reused(void **state)
+TEST(memory_is_reused)
 {
     struct onnx_build b;
     struct ref in;
@@ -377,7 +368,6 @@ static void memory_is_reused(void **state)
     struct err err;
     struct net_limits l;
     size_t sum = 0, apart = 0;
-    (void)state;
     unet(&b, 1, 32, 32, &in);
     onnx_end(&b, "y");
     assert_int_equal(net_load_bytes(&net, b.file.p, b.file.n, NULL, NULL, NULL, &err), 0);
@@ -405,17 +395,4 @@ static void memory_is_reused(void **state)
     net_free(&net);
     onnx_free(&b);
     ref_free_all();
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whole_network),          cmocka_unit_test(everything_is_fused),
-        cmocka_unit_test(residual_is_the_source), cmocka_unit_test(residual_read_later),
-        cmocka_unit_test(residual_reshaped),      cmocka_unit_test(residual_is_a_concat),
-        cmocka_unit_test(residual_is_a_part),     cmocka_unit_test(residual_chain_in_a_concat),
-        cmocka_unit_test(infinite_fill),          cmocka_unit_test(run_allocates_nothing),
-        cmocka_unit_test(memory_is_reused),       cmocka_unit_test(other_cpus),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

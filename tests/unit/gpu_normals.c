@@ -1,12 +1,7 @@
 /* Normals of points: seen by a pixel, averaged, and those of a drawn room against the truth. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "gpu/mono/normal_point.h"
 #include "tests/support/line.h"
+#include "tests/support/unit.h"
 
 #define W 96
 #define H 72
@@ -27,14 +22,13 @@ static void assert_near(struct vec3 a, float x, float y, float z)
 }
 
 /* A slope of 45 degrees that rises to the right, seen from above: z = 4 - x, one metre a pixel. */
-static void a_pixel_sees_the_slope_around_it(void **state)
+TEST(a_pixel_sees_the_slope_around_it)
 {
     enum { N = 9, MIDDLE = 4 * N + 4 };
     struct camera camera = {.T_wc = {{1, 0, 0, 0, 1, 0, 0, 0, 1}, {4, 4, -10}}};
     struct vec3 world[N * N];
     float usable[N * N], half = sqrtf(0.5f);
     struct normal_map map = normal_map_make(usable, world, N, N, &camera);
-    (void)state;
     for (int i = 0; i < N * N; i++) {
         world[i] = vec3_make((float)(i % N), (float)(i / N), 4.0f - (float)(i % N));
         usable[i] = 1.0f;
@@ -53,10 +47,9 @@ static void a_pixel_sees_the_slope_around_it(void **state)
 }
 
 /* w = 2, w0 = 1: (2 (1, 0, 0) + (0, 0, 1)) / 3 */
-static void normals_are_averaged_as_positions_are(void **state)
+TEST(normals_are_averaged_as_positions_are)
 {
     struct point_normal n = {{0, 0, 0}, 0};
-    (void)state;
     assert_int_equal(normal_code(&n), 0);
     normal_fuse(&n, vec3_make(1, 0, 0), 0.0f, 1.0f);
     assert_int_equal(n.n[0], 32767);
@@ -174,9 +167,8 @@ static struct errors room_errors(int cells, float noise)
 }
 
 /* As published they have what coarse codes of these six directions lack. */
-static void normals_of_a_room_are_those_of_its_walls(void **state)
+TEST(normals_of_a_room_are_those_of_its_walls)
 {
-    (void)state;
     for (int cells = 0; cells < 2; cells++) {
         struct errors e = room_errors(cells, 0.0f);
         assert_true(e.model < 0.1f);
@@ -185,9 +177,8 @@ static void normals_of_a_room_are_those_of_its_walls(void **state)
 }
 
 /* Noise of 1 % turns what one frame sees by 8 degrees. */
-static void noise_is_averaged_away(void **state)
+TEST(noise_is_averaged_away)
 {
-    (void)state;
     for (int cells = 0; cells < 2; cells++) {
         struct errors e = room_errors(cells, 0.01f);
         assert_true(e.model < 3.5f);
@@ -196,12 +187,11 @@ static void noise_is_averaged_away(void **state)
 }
 
 /* A board of no thickness: a camera behind it sees its other side. */
-static void both_sides_of_a_board_face_their_cameras(void **state)
+TEST(both_sides_of_a_board_face_their_cameras)
 {
     struct gpu_session_config c = line_config(W, H);
     struct rigid front = scene_pose(0, 0, -1, 0), behind = scene_pose(0, 0, 1, 3.14159265f);
     struct line l = {0};
-    (void)state;
     fuse_params_cells(&c.fuse);
     for (int side = 0; side < 2; side++) {
         uint32_t n = 0;
@@ -220,16 +210,4 @@ static void both_sides_of_a_board_face_their_cameras(void **state)
         assert_true(n > 1000);
         line_close(&l);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_pixel_sees_the_slope_around_it),
-        cmocka_unit_test(normals_are_averaged_as_positions_are),
-        cmocka_unit_test(normals_of_a_room_are_those_of_its_walls),
-        cmocka_unit_test(noise_is_averaged_away),
-        cmocka_unit_test(both_sides_of_a_board_face_their_cameras),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,71 +1,29 @@
 /* The contract's front: devices, models and sessions that are refused, frames that do not fit, and
  * the network stages with two networks small enough to know their answers. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <unistd.h>
 
 #include "gpu/mono/image_point.h"
 #include "gpu/mono/session_cpu.h"
-#include "tests/support/onnx_build.h"
 #include "tests/support/passes.h"
+#include "tests/support/pixel_nets.h"
 #include "tests/support/scene.h"
+#include "tests/support/unit.h"
 
 #define W 64
 #define H 48
 
-struct world {
+static struct world {
     struct gpu *g;
     struct gpu_model_info depth_info, motion_info;
     struct gpu_model *depth, *motion;
     uint8_t rgb[W * H * 3];
-};
+} world;
 
-static void write_model(const struct onnx_build *b, char *path)
+/* Depth of 1...2 m for std 1; t = (previous red, current green, ray x), r = 0.1 (ray y, 0, 0). */
+FIXTURE(set_up)
 {
-    int fd = mkstemp(path);
-    assert_true(fd >= 0);
-    assert_int_equal(write(fd, b->file.p, b->file.n), (ssize_t)b->file.n);
-    close(fd);
-}
-
-/* depth = red + 1 (1...2 m for std 1); a motion of which every value is the mean of one plane:
- * t = (previous red, current green, ray x), r = 0.1 (ray y, 0, 0) */
-static void write_models(struct world *w)
-{
-    const int64_t dw[4] = {1, 3, 1, 1}, mw[4] = {6, 8, 1, 1}, one = 1;
-    const float depth_w[3] = {1, 0, 0}, depth_b = 1;
-    float motion_w[48] = {0};
-    struct onnx_build b;
-
-    onnx_begin(&b, 13);
-    onnx_input(&b, "picture", 1, 3, -1, -1);
-    onnx_f32(&b, "w", 4, dw, depth_w);
-    onnx_f32(&b, "b", 1, &one, &depth_b);
-    onnx_node(&b, "Conv", "picture w b", "metres");
-    onnx_end(&b, "metres");
-    write_model(&b, w->depth_info.path);
-    onnx_free(&b);
-    motion_w[0 * 8 + 0] = 1;
-    motion_w[1 * 8 + 4] = 1;
-    motion_w[2 * 8 + 6] = 1;
-    motion_w[3 * 8 + 7] = 0.1f;
-    onnx_begin(&b, 13);
-    onnx_input(&b, "pair", 1, 8, -1, -1);
-    onnx_f32(&b, "w", 4, mw, motion_w);
-    onnx_node(&b, "Conv", "pair w", "planes");
-    onnx_node(&b, "GlobalAveragePool", "planes", "motion");
-    onnx_end(&b, "motion");
-    write_model(&b, w->motion_info.path);
-    onnx_free(&b);
-}
-
-static void set_up(struct world *w)
-{
+    const float motion_w[48] = {[0] = 1, [8 + 4] = 1, [16 + 6] = 1, [24 + 7] = 0.1f};
     const struct gpu_model_info depth = {.kind = GPU_MODEL_DEPTH,
                                          .name = "tiny depth",
                                          .path = "/tmp/gpu_open_depth_XXXXXX",
@@ -80,62 +38,63 @@ static void set_up(struct world *w)
                                           .rays = 1,
                                           .multiple = 16};
     const struct gpu_config device = {.device = "cpu", .threads = 1};
-    memset(w, 0, sizeof *w);
-    w->depth_info = depth;
-    w->motion_info = motion;
-    write_models(w);
-    assert_int_equal(gpu_open(&w->g, &device, NULL), 0);
-    assert_int_equal(gpu_model_open(&w->depth, w->g, &w->depth_info, NULL), 0);
-    assert_int_equal(gpu_model_open(&w->motion, w->g, &w->motion_info, NULL), 0);
+    memset(&world, 0, sizeof world);
+    world.depth_info = depth;
+    world.motion_info = motion;
+    pixel_nets_write(world.depth_info.path, world.motion_info.path, motion_w);
+    assert_int_equal(gpu_open(&world.g, &device, NULL), 0);
+    assert_int_equal(gpu_model_open(&world.depth, world.g, &world.depth_info, NULL), 0);
+    assert_int_equal(gpu_model_open(&world.motion, world.g, &world.motion_info, NULL), 0);
+    return 0;
 }
 
-static void tear_down(struct world *w)
+FIXTURE(tear_down)
 {
-    gpu_model_close(&w->depth);
-    gpu_model_close(&w->motion);
-    gpu_close(&w->g);
-    unlink(w->depth_info.path);
-    unlink(w->motion_info.path);
+    gpu_model_close(&world.depth);
+    gpu_model_close(&world.motion);
+    gpu_close(&world.g);
+    unlink(world.depth_info.path);
+    unlink(world.motion_info.path);
+    return 0;
 }
 
-static struct gpu_session_config session_config(const struct world *w)
+static struct gpu_session_config session_config(void)
 {
     struct gpu_session_config c = {.line = &gpu_line_mono,
                                    .net_w = W,
                                    .net_h = H,
                                    .max_image_w = W,
                                    .max_image_h = H,
-                                   .depth = w->depth,
-                                   .motion = w->motion,
+                                   .depth = world.depth,
+                                   .motion = world.motion,
                                    .step_m = 0.001f,
                                    .max_points = 10000};
     fuse_params_default(&c.fuse);
     return c;
 }
 
-static struct gpu_frame frame_of(struct world *w, struct gpu_session *s)
+static struct gpu_frame frame_of(struct gpu_session *s)
 {
     struct gpu_frame f = {
-        .item.session = s, .rgb = w->rgb, .width = W, .height = H, .K = {50, 50, 21.5f, 28.5f}};
+        .item.session = s, .rgb = world.rgb, .width = W, .height = H, .K = {50, 50, 21.5f, 28.5f}};
     return f;
 }
 
-static void fill(struct world *w, uint8_t r, uint8_t g)
+static void fill(uint8_t r, uint8_t g)
 {
     for (int i = 0; i < W * H; i++) {
-        w->rgb[3 * i] = r;
-        w->rgb[3 * i + 1] = g;
+        world.rgb[3 * i] = r;
+        world.rgb[3 * i + 1] = g;
     }
 }
 
-static void devices_are_named_or_refused(void **state)
+TEST(devices_are_named_or_refused)
 {
     static const char *const wrong[] = {"gpu", "cuda:", "cuda:x", "cuda:1234", "", "CPU"};
     struct gpu_config config = {.device = "auto", .threads = 1};
     struct gpu_info info;
     struct err err = {0};
     struct gpu *g;
-    (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         config.device = wrong[i];
         assert_int_equal(gpu_open(&g, &config, &err), ERR_INPUT);
@@ -167,195 +126,176 @@ static void devices_are_named_or_refused(void **state)
     }
 }
 
-static void models_are_checked(void **state)
+TEST_WITH(models_are_checked, set_up, tear_down)
 {
-    struct world w;
     struct gpu_model_info info;
     struct gpu_model *m;
     struct err err = {0};
-    (void)state;
-    set_up(&w);
-    info = w.depth_info;
+    info = world.depth_info;
     info.std[1] = 0.0f;
-    assert_int_equal(gpu_model_open(&m, w.g, &info, &err), ERR_INPUT);
+    assert_int_equal(gpu_model_open(&m, world.g, &info, &err), ERR_INPUT);
     assert_string_equal(err.where, "/std");
-    info = w.depth_info;
+    info = world.depth_info;
     info.output = GPU_OUTPUT_DISPARITY; /* without a range */
-    assert_int_equal(gpu_model_open(&m, w.g, &info, &err), ERR_INPUT);
+    assert_int_equal(gpu_model_open(&m, world.g, &info, &err), ERR_INPUT);
     assert_string_equal(err.where, "/disparity_range");
-    info = w.depth_info;
+    info = world.depth_info;
     info.max_depth_m = 0.1f;
-    assert_int_equal(gpu_model_open(&m, w.g, &info, &err), ERR_INPUT);
+    assert_int_equal(gpu_model_open(&m, world.g, &info, &err), ERR_INPUT);
     assert_string_equal(err.where, "/min_depth");
-    info = w.depth_info;
+    info = world.depth_info;
     snprintf(info.path, sizeof info.path, "/nonexistent/model.onnx");
-    assert_int_not_equal(gpu_model_open(&m, w.g, &info, &err), 0);
+    assert_int_not_equal(gpu_model_open(&m, world.g, &info, &err), 0);
     assert_null(m);
-    info = w.motion_info; /* eight planes into a network that is said to take six */
+    info = world.motion_info; /* eight planes into a network that is said to take six */
     info.rays = 0;
-    assert_int_equal(gpu_model_open(&m, w.g, &info, &err), ERR_UNSUPPORTED);
-    info = w.motion_info;
+    assert_int_equal(gpu_model_open(&m, world.g, &info, &err), ERR_UNSUPPORTED);
+    info = world.motion_info;
     info.kind = GPU_MODEL_DEPTH;
     info.min_depth_m = 1.0f;
     info.max_depth_m = 2.0f;
-    assert_int_equal(gpu_model_open(&m, w.g, &info, &err), ERR_UNSUPPORTED);
-    tear_down(&w);
+    assert_int_equal(gpu_model_open(&m, world.g, &info, &err), ERR_UNSUPPORTED);
 }
 
-static void sessions_are_checked_and_counted(void **state)
+TEST_WITH(sessions_are_checked_and_counted, set_up, tear_down)
 {
-    struct world w;
     struct gpu_session_config c;
     struct gpu_session *s = NULL, *t = NULL;
     struct gpu_info before, after;
     struct err err = {0};
     size_t bytes;
-    (void)state;
-    set_up(&w);
-    c = session_config(&w);
+    c = session_config();
     c.net_h = 40; /* of 8, but not of 16 as the motion network asks */
-    assert_int_equal(gpu_session_new(&s, w.g, &c, &err), ERR_INPUT);
+    assert_int_equal(gpu_session_new(&s, world.g, &c, &err), ERR_INPUT);
     assert_string_equal(err.where, "/net_h");
-    c = session_config(&w);
+    c = session_config();
     c.depth = NULL;
-    assert_int_equal(gpu_session_new(&s, w.g, &c, &err), ERR_INPUT);
-    c = session_config(&w);
-    c.depth = w.motion;
-    assert_int_equal(gpu_session_new(&s, w.g, &c, &err), ERR_INPUT);
-    c = session_config(&w);
+    assert_int_equal(gpu_session_new(&s, world.g, &c, &err), ERR_INPUT);
+    c = session_config();
+    c.depth = world.motion;
+    assert_int_equal(gpu_session_new(&s, world.g, &c, &err), ERR_INPUT);
+    c = session_config();
     c.step_m = 0.0f;
-    assert_int_equal(gpu_session_new(&s, w.g, &c, &err), ERR_INPUT);
+    assert_int_equal(gpu_session_new(&s, world.g, &c, &err), ERR_INPUT);
     assert_string_equal(err.where, "/step");
-    c = session_config(&w);
+    c = session_config();
     c.max_points = 0;
-    assert_int_equal(gpu_session_new(&s, w.g, &c, &err), ERR_INPUT);
-    c = session_config(&w);
+    assert_int_equal(gpu_session_new(&s, world.g, &c, &err), ERR_INPUT);
+    c = session_config();
     c.fuse.w0 = 0.0f;
-    assert_int_equal(gpu_session_new(&s, w.g, &c, &err), ERR_INPUT);
+    assert_int_equal(gpu_session_new(&s, world.g, &c, &err), ERR_INPUT);
     assert_string_equal(err.where, "/fusion/w0");
     assert_null(s);
     /* what admission counts is what is held; the second session shares the plans of the first */
-    c = session_config(&w);
+    c = session_config();
     bytes = gpu_session_bytes(&c);
-    assert_int_equal(gpu_session_new(&s, w.g, &c, &err), 0);
-    gpu_get_info(w.g, &before);
+    assert_int_equal(gpu_session_new(&s, world.g, &c, &err), 0);
+    gpu_get_info(world.g, &before);
     assert_true(before.memory_used_bytes > bytes);
-    assert_int_equal(gpu_session_new(&t, w.g, &c, &err), 0);
-    gpu_get_info(w.g, &after);
+    assert_int_equal(gpu_session_new(&t, world.g, &c, &err), 0);
+    gpu_get_info(world.g, &after);
     assert_int_equal(after.memory_used_bytes - before.memory_used_bytes, bytes);
     c.max_points *= 3;
     assert_true(gpu_session_bytes(&c) >= bytes + 20000 * 72);
     gpu_session_free(&s);
     gpu_session_free(&s);
     gpu_session_free(&t);
-    tear_down(&w);
 }
 
 /* Plans of sizes that no session uses do not pile up. */
-static void unused_plans_are_given_back(void **state)
+TEST_WITH(unused_plans_are_given_back, set_up, tear_down)
 {
-    struct world w;
     struct gpu_info first, last;
-    (void)state;
-    set_up(&w);
     for (int i = 1; i <= 12; i++) {
-        struct gpu_session_config c = session_config(&w);
+        struct gpu_session_config c = session_config();
         struct gpu_session *s;
         c.net_w = 16 * i;
         c.net_h = 16 * (13 - i);
-        assert_int_equal(gpu_session_new(&s, w.g, &c, NULL), 0);
+        assert_int_equal(gpu_session_new(&s, world.g, &c, NULL), 0);
         gpu_session_free(&s);
-        gpu_get_info(w.g, i == 3 ? &first : &last);
+        gpu_get_info(world.g, i == 3 ? &first : &last);
     }
     assert_true(last.memory_used_bytes < 3 * first.memory_used_bytes);
-    tear_down(&w);
 }
 
-static void frames_that_do_not_fit_are_refused(void **state)
+TEST_WITH(frames_that_do_not_fit_are_refused, set_up, tear_down)
 {
-    struct world w;
     struct gpu_session_config c;
     struct gpu_session *s;
     struct gpu_frame f, g;
     struct gpu_item *batch[2] = {&f.item, &g.item};
     const struct gpu_line other = gpu_line_mono;
     struct err err = {0};
-    (void)state;
-    set_up(&w);
-    c = session_config(&w);
+    c = session_config();
     c.motion = NULL;
-    assert_int_equal(gpu_session_new(&s, w.g, &c, &err), 0);
-    f = frame_of(&w, s);
-    assert_int_equal(gpu_submit(w.g, &gpu_line_mono, batch, 1, &err),
+    assert_int_equal(gpu_session_new(&s, world.g, &c, &err), 0);
+    f = frame_of(s);
+    assert_int_equal(gpu_submit(world.g, &gpu_line_mono, batch, 1, &err),
                      ERR_INPUT); /* no pose, no network for it */
     f.has_pose = 1;
     f.T_wc = rigid_identity();
-    assert_int_equal(gpu_submit(w.g, &gpu_line_mono, batch, 1, &err), 0);
-    assert_int_equal(gpu_submit(w.g, &gpu_line_mono, batch, 0, &err), ERR_INPUT);
-    assert_int_equal(gpu_submit(w.g, &gpu_line_mono, batch, GPU_BATCH_MAX + 1, &err), ERR_INPUT);
-    assert_int_equal(gpu_submit(w.g, &other, batch, 1, &err), ERR_INPUT); /* not its line */
+    assert_int_equal(gpu_submit(world.g, &gpu_line_mono, batch, 1, &err), 0);
+    assert_int_equal(gpu_submit(world.g, &gpu_line_mono, batch, 0, &err), ERR_INPUT);
+    assert_int_equal(gpu_submit(world.g, &gpu_line_mono, batch, GPU_BATCH_MAX + 1, &err),
+                     ERR_INPUT);
+    assert_int_equal(gpu_submit(world.g, &other, batch, 1, &err), ERR_INPUT); /* not its line */
     g = f;
-    assert_int_equal(gpu_submit(w.g, &gpu_line_mono, batch, 2, &err),
+    assert_int_equal(gpu_submit(world.g, &gpu_line_mono, batch, 2, &err),
                      ERR_INPUT); /* one session twice */
     f.width = W + 1;
-    assert_int_equal(gpu_submit(w.g, &gpu_line_mono, batch, 1, &err), ERR_INPUT);
+    assert_int_equal(gpu_submit(world.g, &gpu_line_mono, batch, 1, &err), ERR_INPUT);
     f = g;
     f.rgb = NULL;
-    assert_int_equal(gpu_submit(w.g, &gpu_line_mono, batch, 1, &err), ERR_INPUT);
+    assert_int_equal(gpu_submit(world.g, &gpu_line_mono, batch, 1, &err), ERR_INPUT);
     f = g;
     f.item.session = NULL;
-    assert_int_equal(gpu_submit(w.g, &gpu_line_mono, batch, 1, &err), ERR_INPUT);
+    assert_int_equal(gpu_submit(world.g, &gpu_line_mono, batch, 1, &err), ERR_INPUT);
     f = g;
     f.K.fx = NAN;
-    assert_int_equal(gpu_submit(w.g, &gpu_line_mono, batch, 1, &err), ERR_INPUT);
+    assert_int_equal(gpu_submit(world.g, &gpu_line_mono, batch, 1, &err), ERR_INPUT);
     f.K.fx = 1e-30f; /* its rays would be infinite */
-    assert_int_equal(gpu_submit(w.g, &gpu_line_mono, batch, 1, &err), ERR_INPUT);
+    assert_int_equal(gpu_submit(world.g, &gpu_line_mono, batch, 1, &err), ERR_INPUT);
     f = g;
     f.T_wc.t[1] = INFINITY;
-    assert_int_equal(gpu_submit(w.g, &gpu_line_mono, batch, 1, &err), ERR_INPUT);
+    assert_int_equal(gpu_submit(world.g, &gpu_line_mono, batch, 1, &err), ERR_INPUT);
     f = g;
     f.T_wc.t[1] = 2e6f;
-    assert_int_equal(gpu_submit(w.g, &gpu_line_mono, batch, 1, &err), ERR_INPUT);
+    assert_int_equal(gpu_submit(world.g, &gpu_line_mono, batch, 1, &err), ERR_INPUT);
     f = g;
     f.T_wc.r[0] = 1.1f;
-    assert_int_equal(gpu_submit(w.g, &gpu_line_mono, batch, 1, &err), ERR_INPUT);
+    assert_int_equal(gpu_submit(world.g, &gpu_line_mono, batch, 1, &err), ERR_INPUT);
     f.T_wc.r[0] = -1.0f; /* a mirror */
-    assert_int_equal(gpu_submit(w.g, &gpu_line_mono, batch, 1, &err), ERR_INPUT);
-    assert_int_equal(gpu_submit(w.g, &gpu_line_mono, NULL, 1, &err), ERR_INPUT);
+    assert_int_equal(gpu_submit(world.g, &gpu_line_mono, batch, 1, &err), ERR_INPUT);
+    assert_int_equal(gpu_submit(world.g, &gpu_line_mono, NULL, 1, &err), ERR_INPUT);
     gpu_session_free(&s);
-    tear_down(&w);
 }
 
-static int run_frame(struct world *w, struct gpu_frame *f)
+static int run_frame(struct gpu_frame *f)
 {
     struct gpu_item *item = &f->item;
-    int rc = gpu_submit(w->g, &gpu_line_mono, &item, 1, NULL);
+    int rc = gpu_submit(world.g, &gpu_line_mono, &item, 1, NULL);
 
-    return rc ? rc : gpu_wait(w->g, &item, 1, NULL);
+    return rc ? rc : gpu_wait(world.g, &item, 1, NULL);
 }
 
 /* Red 51 of 255: depth 1.2 m; red 254: 1.996 m, beyond max_depth_m, so none. */
-static void depth_comes_from_the_network(void **state)
+TEST_WITH(depth_comes_from_the_network, set_up, tear_down)
 {
     static float depth[W * H];
-    struct world w;
     struct gpu_session_config c;
     struct gpu_session *s;
     struct gpu_frame f;
-    (void)state;
-    set_up(&w);
-    c = session_config(&w);
-    assert_int_equal(gpu_session_new(&s, w.g, &c, NULL), 0);
-    f = frame_of(&w, s);
+    c = session_config();
+    assert_int_equal(gpu_session_new(&s, world.g, &c, NULL), 0);
+    f = frame_of(s);
     f.depth_out = depth;
-    fill(&w, 51, 0);
-    w.rgb[3 * (5 * W + 7)] = 254;
-    assert_int_equal(run_frame(&w, &f), 0);
+    fill(51, 0);
+    world.rgb[3 * (5 * W + 7)] = 254;
+    assert_int_equal(run_frame(&f), 0);
     for (int i = 0; i < W * H; i++)
         assert_true(fabsf(depth[i] - (i == 5 * W + 7 ? 0.0f : 1.0f + image_half(0.2f))) < 1e-5f);
     assert_true(pass_us(&f.item, "depth") > 0.0f);
     gpu_session_free(&s);
-    tear_down(&w);
 }
 
 /* Rows of mono's, the first ones and the last. */
@@ -369,7 +309,7 @@ static int any_picture_fits(const struct gpu_item *item, struct err *err)
 }
 
 /* A line of its own, made of stages that are there: depth alone, and no map. */
-static void a_line_without_a_map_needs_no_memory_for_one(void **state)
+TEST_WITH(a_line_without_a_map_needs_no_memory_for_one, set_up, tear_down)
 {
     static const char *const names[4] = {"upload", "image", "depth", "download"};
     const struct gpu_session_ops ops = {.bytes = gpu_line_mono.cpu->bytes,
@@ -384,33 +324,30 @@ static void a_line_without_a_map_needs_no_memory_for_one(void **state)
     static float depth[W * H];
     uint8_t nothing = 0;
     size_t len = 1;
-    struct world w;
     struct gpu_session_config c;
     struct gpu_session *s;
     struct gpu_frame f;
     struct gpu_item *item = &f.item;
 
-    (void)state;
     for (int i = 0, k = 0; i < gpu_line_mono.n_stages; i++)
         if (!strcmp(gpu_line_mono.stages[i].name, names[k]))
             flat_stages[k++] = gpu_line_mono.stages[i];
-    set_up(&w);
-    c = session_config(&w);
-    assert_int_equal(gpu_session_new(&s, w.g, &c, NULL), 0);
+    c = session_config();
+    assert_int_equal(gpu_session_new(&s, world.g, &c, NULL), 0);
     gpu_session_free(&s);
     c.line = &flat;
-    assert_int_equal(gpu_session_new(&s, w.g, &c, NULL),
+    assert_int_equal(gpu_session_new(&s, world.g, &c, NULL),
                      ERR_INPUT); /* it takes no motion network */
     c.motion = NULL;
     c.max_points = 0; /* is not looked at */
     assert_true(gpu_session_bytes(&c) < 100 * W * H);
-    assert_int_equal(gpu_session_new(&s, w.g, &c, NULL), 0);
-    f = frame_of(&w, s);
+    assert_int_equal(gpu_session_new(&s, world.g, &c, NULL), 0);
+    f = frame_of(s);
     f.depth_out = depth;
-    fill(&w, 51, 0);
-    assert_int_equal(gpu_submit(w.g, &gpu_line_mono, &item, 1, NULL), ERR_INPUT);
-    assert_int_equal(gpu_submit(w.g, &flat, &item, 1, NULL), 0);
-    assert_int_equal(gpu_wait(w.g, &item, 1, NULL), 0);
+    fill(51, 0);
+    assert_int_equal(gpu_submit(world.g, &gpu_line_mono, &item, 1, NULL), ERR_INPUT);
+    assert_int_equal(gpu_submit(world.g, &flat, &item, 1, NULL), 0);
+    assert_int_equal(gpu_wait(world.g, &item, 1, NULL), 0);
     assert_true(fabsf(depth[W] - 1.0f - image_half(0.2f)) < 1e-5f);
     assert_int_equal(f.item.n_passes, 4);
     assert_string_equal(f.item.passes[3].name, "download");
@@ -420,12 +357,10 @@ static void a_line_without_a_map_needs_no_memory_for_one(void **state)
     assert_int_equal(gpu_session_load(s, &nothing, 0, NULL), 0);
     assert_int_equal(gpu_session_load(s, &nothing, 1, NULL), ERR_INPUT);
     gpu_session_free(&s);
-    tear_down(&w);
 }
 
-static void lines_are_found_by_name(void **state)
+TEST(lines_are_found_by_name)
 {
-    (void)state;
     assert_ptr_equal(gpu_line_at(0), &gpu_line_mono);
     assert_ptr_equal(gpu_line_find("mono"), &gpu_line_mono);
     assert_null(gpu_line_find("stereo"));
@@ -434,58 +369,38 @@ static void lines_are_found_by_name(void **state)
 }
 
 /* Mean ray: (31.5 - 21.5)/50 = 0.2 across, (23.5 - 28.5)/50 = -0.1 down. */
-static void motion_comes_from_the_network(void **state)
+TEST_WITH(motion_comes_from_the_network, set_up, tear_down)
 {
     struct rigid I = rigid_identity(), first;
-    struct world w;
     struct gpu_session_config c;
     struct gpu_session *s;
     struct gpu_frame f;
-    (void)state;
-    set_up(&w);
-    c = session_config(&w);
-    assert_int_equal(gpu_session_new(&s, w.g, &c, NULL), 0);
-    f = frame_of(&w, s);
-    fill(&w, 51, 102);
-    assert_int_equal(run_frame(&w, &f), 0);
+    c = session_config();
+    assert_int_equal(gpu_session_new(&s, world.g, &c, NULL), 0);
+    f = frame_of(s);
+    fill(51, 102);
+    assert_int_equal(run_frame(&f), 0);
     assert_memory_equal(&f.result.T_wc, &I, sizeof I); /* nothing before it */
-    fill(&w, 153, 204);
-    assert_int_equal(run_frame(&w, &f), 0);
+    fill(153, 204);
+    assert_int_equal(run_frame(&f), 0);
     first = f.result.T_wc;
     assert_true(fabsf(first.t[0] - image_half(0.2f)) < 1e-4f); /* red of the previous picture */
     assert_true(fabsf(first.t[1] - image_half(0.8f)) < 1e-4f); /* green of this one */
     assert_true(fabsf(first.t[2] - 0.2f) < 1e-4f);
     assert_true(fabsf(first.r[7] - sinf(-0.01f)) < 1e-5f); /* turned by -0.01 about x */
     f.restart = 1;
-    assert_int_equal(run_frame(&w, &f), 0);
+    assert_int_equal(run_frame(&f), 0);
     assert_memory_equal(&f.result.T_wc, &first, sizeof first); /* the picture before says nothing */
     f.restart = 0;
-    assert_int_equal(run_frame(&w, &f), 0); /* previous red 0.6 */
+    assert_int_equal(run_frame(&f), 0); /* previous red 0.6 */
     assert_true(fabsf(f.result.T_wc.t[0] - 0.8f) < 1e-4f);
     assert_true(fabsf(f.result.T_wc.r[7] - sinf(-0.02f)) < 1e-5f);
     f.has_pose = 1; /* a pose that came with the frame takes its place, and is built upon */
     f.T_wc = scene_pose(5, 0, 0, 0);
-    assert_int_equal(run_frame(&w, &f), 0);
+    assert_int_equal(run_frame(&f), 0);
     assert_memory_equal(&f.result.T_wc, &f.T_wc, sizeof f.T_wc);
     f.has_pose = 0;
-    assert_int_equal(run_frame(&w, &f), 0);
+    assert_int_equal(run_frame(&f), 0);
     assert_true(fabsf(f.result.T_wc.t[0] - 5.6f) < 1e-4f);
     gpu_session_free(&s);
-    tear_down(&w);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(devices_are_named_or_refused),
-        cmocka_unit_test(models_are_checked),
-        cmocka_unit_test(sessions_are_checked_and_counted),
-        cmocka_unit_test(unused_plans_are_given_back),
-        cmocka_unit_test(frames_that_do_not_fit_are_refused),
-        cmocka_unit_test(depth_comes_from_the_network),
-        cmocka_unit_test(a_line_without_a_map_needs_no_memory_for_one),
-        cmocka_unit_test(lines_are_found_by_name),
-        cmocka_unit_test(motion_comes_from_the_network),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

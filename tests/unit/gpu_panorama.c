@@ -1,60 +1,27 @@
 /* The line of pairs on the CPU: each stage against answers that are known, and what it refuses. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "gpu/panorama/blend_point.h"
 #include "gpu/panorama/panorama_cpu.h"
 #include "proto/section.h"
+#include "tests/support/gpu_case.h"
 #include "tests/support/pair_scene.h"
+#include "tests/support/unit.h"
 
 #include <stdlib.h>
 
-static struct gpu *open_cpu(void)
-{
-    const struct gpu_config config = {.device = "cpu", .threads = 2};
-    struct gpu *g;
-    struct err err = {0};
-
-    if (gpu_open(&g, &config, &err))
-        fail_msg("%s", err.text);
-    return g;
-}
-
-static struct gpu_session *open_session(struct gpu *g, const struct gpu_session_config *c)
-{
-    struct gpu_session *s;
-    struct err err = {0};
-
-    if (gpu_session_new(&s, g, c, &err))
-        fail_msg("%s: %s", err.where, err.text);
-    return s;
-}
-
-static void compute(struct gpu *g, struct pair_scene *scene)
-{
-    struct gpu_item *item = &scene->pair.item;
-    struct err err = {0};
-
-    if (gpu_submit(g, &gpu_line_panorama, &item, 1, &err) || gpu_wait(g, &item, 1, &err))
-        fail_msg("%s", err.text);
-}
+static const struct gpu_config cpu = {.device = "cpu", .threads = 2};
 
 static void look(struct gpu *g, struct gpu_session *s, struct pair_scene *scene, float x, float y)
 {
     pair_look(scene, s, x, y);
-    compute(g, scene);
+    pair_compute(g, scene);
 }
 
-static void what_hides_a_column_is_counted(void **state)
+TEST(what_hides_a_column_is_counted)
 {
     const struct gpu_volume v = {{0, 0, 0}, 1.0f, 2, {300, 20, 1}};
     static uint8_t occupied[300 * 20];
     const int ground[2] = {2, 10};
 
-    (void)state;
     memset(occupied, 0, sizeof occupied);
     assert_int_equal(voxel_visibility(&v, occupied, ground, 2, 10), 255);
     assert_int_equal(voxel_visibility(&v, occupied, ground, 299, 0), 255);
@@ -75,12 +42,11 @@ static void what_hides_a_column_is_counted(void **state)
     assert_int_equal(voxel_visibility(&v, occupied, ground, 257, 10), 1);
 }
 
-static void colours_are_read_between_pixels(void **state)
+TEST(colours_are_read_between_pixels)
 {
     const uint32_t rgb[4] = {0x000000, 0x0000ff, 0x00ff00, 0xff0000};
     struct voxel_eye e = {.w = 2, .h = 2, .rgb = rgb};
 
-    (void)state;
     assert_int_equal(voxel_colour(&e, 0, 0), 0x000000);
     assert_int_equal(voxel_colour(&e, 256, 0), 0x0000ff);
     assert_int_equal(voxel_colour(&e, 256, 256), 0xff0000);
@@ -94,13 +60,12 @@ static void colours_are_read_between_pixels(void **state)
 }
 
 /* A voxel keeps what was seen of it best; what this view has tested is not tested again. */
-static void the_better_view_has_the_voxel(void **state)
+TEST(the_better_view_has_the_voxel)
 {
     static uint32_t rgb[2][64];
     struct voxel_view view = {.field_cos = -1, .threshold2 = 100};
     struct voxel_ray ray[2] = {{{0, 0, 1}, {0, 0, 0}}, {{0, 0, 1}, {0, 0, 0}}};
 
-    (void)state;
     for (int e = 0; e < 2; e++) {
         view.eye[e].K = (struct intrinsics){10, 10, 3, 3};
         view.eye[e].w = view.eye[e].h = 8;
@@ -134,20 +99,19 @@ static float to_surface(struct vec3 p)
 
 /* Eight pairs about the box: what stays opaque lies at surfaces, and the changes told add up to the
  * volume. */
-static void pairs_carve_the_room(void **state)
+TEST(pairs_carve_the_room)
 {
     static const float path[8][2] = {{-0.5f, -0.5f}, {0, -0.5f},   {0.5f, -0.5f}, {0.75f, 0.0f},
                                      {0.75f, 0.6f},  {0.3f, 0.7f}, {-0.2f, 0.5f}, {-0.5f, 0.1f}};
     static struct pair_scene scene;
     const struct gpu_session_config c = pair_config();
     const struct gpu_volume *v = &c.volume;
-    struct gpu *g = open_cpu();
-    struct gpu_session *s = open_session(g, &c);
+    struct gpu *g = gpu_case_open(&cpu);
+    struct gpu_session *s = gpu_case_session(g, &c);
     const struct panorama_cpu *p = panorama_cpu_of(s);
     size_t n = panorama_voxels(&c), n_opaque = 0, n_near = 0, n_wrong = 0;
     uint32_t *told = calloc(n, sizeof *told);
 
-    (void)state;
     for (int i = 0; i < 8; i++) {
         look(g, s, &scene, path[i][0], path[i][1]);
         assert_true(scene.pair.result.iterations >= 1 && scene.pair.result.n_waiting == 0);
@@ -181,7 +145,7 @@ static void pairs_carve_the_room(void **state)
 }
 
 /* Where a label lies between those beside it, and what it is a distance of. */
-static void labels_are_places(void **state)
+TEST(labels_are_places)
 {
     const struct voxel_cylinder c = {.w = 64,
                                      .h = 28,
@@ -194,7 +158,6 @@ static void labels_are_places(void **state)
                                      .level_m = 0.2f};
     uint16_t sums[18];
 
-    (void)state;
     for (int k = 0; k < 18; k++)
         sums[k] = 500;
     assert_int_equal(range_disparity4(&c, 3, 0), 2);
@@ -220,9 +183,8 @@ static void labels_are_places(void **state)
 
 /* A path keeps a label for nothing, changes to one beside it and to any other for their prices, and
  * the latter are less where colours change. */
-static void paths_keep_surfaces(void **state)
+TEST(paths_keep_surfaces)
 {
-    (void)state;
     assert_int_equal(range_step(10, 900, 900, 10, RANGE_EDGE, 80, 7), 7);
     assert_int_equal(range_step(900, 10, 900, 10, RANGE_EDGE, 80, 7), 87);
     assert_int_equal(range_step(900, 900, 20, 10, RANGE_EDGE, 30, 7), 47);
@@ -233,12 +195,11 @@ static void paths_keep_surfaces(void **state)
 }
 
 /* Where colours change across rows a step to the next label costs less, and a pixel is surer. */
-static void shading_is_worth_something(void **state)
+TEST(shading_is_worth_something)
 {
     const struct voxel_cylinder c = {.w = 1, .h = 5};
     uint32_t look[5] = {0x000000, 0, 0, 0, 0x030303};
 
-    (void)state;
     assert_int_equal(range_change(&c, look, 1), 0); /* too near to the end */
     assert_int_equal(range_flat(&c, look, 2), RANGE_FLAT);
     assert_int_equal(range_sure(&c, look, 2, 1000), RANGE_SURE * RANGE_PLAIN);
@@ -251,11 +212,10 @@ static void shading_is_worth_something(void **state)
 }
 
 /* A mean of distances, in whole numbers, whose weight ends at 65,535. */
-static void fields_are_means(void **state)
+TEST(fields_are_means)
 {
     uint32_t f = blend_mean(0, (struct blend_word){-100, 4000});
 
-    (void)state;
     assert_int_equal(f, (uint32_t)(uint16_t)-100 << 16 | 4000);
     f = blend_mean(f, (struct blend_word){300, 12000});
     assert_int_equal(f, 200u << 16 | 16000);
@@ -267,23 +227,22 @@ static void fields_are_means(void **state)
 
 /* What is opaque after eight pairs lies at surfaces, whatever clients were told, and most of the
  * walls and of the box have something. */
-static void distances_are_those_of_the_room(void **state)
+TEST(distances_are_those_of_the_room)
 {
     static const float path[8][2] = {{-0.5f, -0.5f}, {0, -0.5f},   {0.5f, -0.5f}, {0.75f, 0.0f},
                                      {0.75f, 0.6f},  {0.3f, 0.7f}, {-0.2f, 0.5f}, {-0.5f, 0.1f}};
     static struct pair_scene scene;
     struct gpu_session_config c = pair_config();
     const struct gpu_volume *v = &c.volume;
-    struct gpu *g = open_cpu();
+    struct gpu *g = gpu_case_open(&cpu);
     struct gpu_session *s;
     size_t n_opaque = 0, n_near = 0, n_wall = 0, n_hit = 0;
     const uint32_t *voxels;
 
-    (void)state;
     c.consistency = GPU_CONSISTENCY_PATCH;
     c.volume.min_m[0] = c.volume.min_m[1] = -1.1f; /* behind the walls as well */
     c.volume.n[0] = c.volume.n[1] = 110;
-    s = open_session(g, &c);
+    s = gpu_case_session(g, &c);
     for (int i = 0; i < 8; i++)
         look(g, s, &scene, path[i][0], path[i][1]);
     voxels = panorama_cpu_of(s)->voxels;
@@ -314,19 +273,18 @@ static void distances_are_those_of_the_room(void **state)
 }
 
 /* What a list has no room for comes with the items behind it, which need no view. */
-static void changes_without_room_wait(void **state)
+TEST(changes_without_room_wait)
 {
     static struct pair_scene scene;
     struct gpu_session_config c = pair_config();
-    struct gpu *g = open_cpu();
+    struct gpu *g = gpu_case_open(&cpu);
     struct gpu_item *item = &scene.pair.item;
     struct gpu_session *s;
     struct err err = {0};
     uint32_t sum = 0, waiting;
 
-    (void)state;
     c.max_points = 50000;
-    s = open_session(g, &c);
+    s = gpu_case_session(g, &c);
     look(g, s, &scene, 0, 0);
     assert_int_equal(scene.pair.result.n_changes, 50000);
     waiting = scene.pair.result.n_waiting;
@@ -348,7 +306,7 @@ static void goes_on_from_its_state(enum gpu_consistency consistency)
 {
     static struct pair_scene scene;
     struct gpu_session_config c = pair_config(), other;
-    struct gpu *g = open_cpu();
+    struct gpu *g = gpu_case_open(&cpu);
     struct gpu_session *a, *b, *x;
     size_t cap, len;
     uint8_t *buf;
@@ -356,8 +314,8 @@ static void goes_on_from_its_state(enum gpu_consistency consistency)
 
     c.consistency = consistency;
     other = c;
-    a = open_session(g, &c);
-    b = open_session(g, &c);
+    a = gpu_case_session(g, &c);
+    b = gpu_case_session(g, &c);
     cap = gpu_session_state_bytes(a);
     buf = aligned_alloc(16, cap);
     assert_non_null(buf);
@@ -382,7 +340,7 @@ static void goes_on_from_its_state(enum gpu_consistency consistency)
             buf + SECTION_HEAD_BYTES + PANORAMA_HEAD_BYTES + 4 * panorama_voxels(&c) + 4;
 
         word[3] ^= 0x20; /* voxel 61 of a column of 45 */
-        x = open_session(g, &c);
+        x = gpu_case_session(g, &c);
         assert_int_equal(gpu_session_load(x, buf, cap, &err), ERR_INPUT);
         gpu_session_free(&x);
         word[3] ^= 0x20;
@@ -390,7 +348,7 @@ static void goes_on_from_its_state(enum gpu_consistency consistency)
     for (int i = 0; i < 2; i++) { /* of another place, of the other consistency */
         other.volume.min_m[2] = c.volume.min_m[2] + (i == 0 ? 0.01f : 0.0f);
         other.consistency = i == 0 ? c.consistency : 1 - c.consistency;
-        x = open_session(g, &other);
+        x = gpu_case_session(g, &other);
         assert_int_equal(gpu_session_load(x, buf, cap, &err), ERR_INPUT);
         assert_non_null(strstr(err.text, "another volume"));
         gpu_session_free(&x);
@@ -401,9 +359,8 @@ static void goes_on_from_its_state(enum gpu_consistency consistency)
     gpu_close(&g);
 }
 
-static void a_session_goes_on_from_its_state(void **state)
+TEST(a_session_goes_on_from_its_state)
 {
-    (void)state;
     goes_on_from_its_state(GPU_CONSISTENCY_PAPER);
     goes_on_from_its_state(GPU_CONSISTENCY_PATCH);
 }
@@ -414,17 +371,16 @@ static void mirror(struct rigid *T)
         T->r[3 * i] = -T->r[3 * i];
 }
 
-static void what_cannot_be_is_refused(void **state)
+TEST(what_cannot_be_is_refused)
 {
     static struct pair_scene scene;
     const struct gpu_session_config good = pair_config();
     struct gpu_session_config c;
-    struct gpu *g = open_cpu();
+    struct gpu *g = gpu_case_open(&cpu);
     struct gpu_session *s, *none;
     struct gpu_item *item = &scene.pair.item;
     struct err err = {0};
 
-    (void)state;
 #define WRONG(change, pointer)                                        \
     c = good;                                                         \
     change;                                                           \
@@ -441,7 +397,7 @@ static void what_cannot_be_is_refused(void **state)
     WRONG(c.field_rad = NAN, "/field_deg");
     WRONG(c.baseline_m = 0.009f, "/baseline_m");
     WRONG(c.baseline_m = NAN, "/baseline_m");
-    s = open_session(g, &good);
+    s = gpu_case_session(g, &good);
 #define REFUSED(change)         \
     pair_look(&scene, s, 0, 0); \
     change;                     \
@@ -461,29 +417,9 @@ static void what_cannot_be_is_refused(void **state)
     gpu_session_free(&s);
     c = good;
     c.consistency = GPU_CONSISTENCY_PATCH;
-    s = open_session(g, &c);
+    s = gpu_case_session(g, &c);
     REFUSED(scene.pair.eye[1].T_wc.t[2] = scene.pair.eye[0].T_wc.t[2]);
     assert_non_null(strstr(err.text, "cameras that are 0 m apart"));
     gpu_session_free(&s);
     gpu_close(&g);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_hides_a_column_is_counted),
-        cmocka_unit_test(colours_are_read_between_pixels),
-        cmocka_unit_test(the_better_view_has_the_voxel),
-        cmocka_unit_test(pairs_carve_the_room),
-        cmocka_unit_test(labels_are_places),
-        cmocka_unit_test(paths_keep_surfaces),
-        cmocka_unit_test(shading_is_worth_something),
-        cmocka_unit_test(fields_are_means),
-        cmocka_unit_test(distances_are_those_of_the_room),
-        cmocka_unit_test(changes_without_room_wait),
-        cmocka_unit_test(a_session_goes_on_from_its_state),
-        cmocka_unit_test(what_cannot_be_is_refused),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

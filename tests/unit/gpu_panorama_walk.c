@@ -1,52 +1,20 @@
 /* One camera's pictures on the CPU: which make pairs, which picture is kept, and its state. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "gpu/panorama/panorama_cpu.h"
 #include "proto/section.h"
+#include "tests/support/gpu_case.h"
 #include "tests/support/pair_scene.h"
+#include "tests/support/unit.h"
 
 #include <stdlib.h>
 
-static struct gpu *open_cpu(void)
-{
-    const struct gpu_config config = {.device = "cpu", .threads = 2};
-    struct gpu *g;
-    struct err err = {0};
-
-    if (gpu_open(&g, &config, &err))
-        fail_msg("%s", err.text);
-    return g;
-}
-
-static struct gpu_session *open_session(struct gpu *g, const struct gpu_session_config *c)
-{
-    struct gpu_session *s;
-    struct err err = {0};
-
-    if (gpu_session_new(&s, g, c, &err))
-        fail_msg("%s: %s", err.where, err.text);
-    return s;
-}
-
-static void compute(struct gpu *g, struct pair_scene *scene)
-{
-    struct gpu_item *item = &scene->pair.item;
-    struct err err = {0};
-
-    if (gpu_submit(g, &gpu_line_panorama, &item, 1, &err) || gpu_wait(g, &item, 1, &err))
-        fail_msg("%s", err.text);
-}
+static const struct gpu_config cpu = {.device = "cpu", .threads = 2};
 
 /* Returns what became of a picture from (x, y, z). */
 static enum gpu_paired stand(struct gpu *g, struct gpu_session *s, struct pair_scene *scene,
                              float x, float y, float z)
 {
     pair_stand(scene, s, x, y, z);
-    compute(g, scene);
+    pair_compute(g, scene);
     return (enum gpu_paired)scene->pair.result.paired;
 }
 
@@ -61,17 +29,16 @@ static struct gpu_session_config walk_config(enum gpu_consistency consistency)
 
 /* A picture makes a pair with the one that was kept last, if its camera stands between one and four
  * baselines from there; one that is nearer leaves no trace, one that is farther is kept alone. */
-static void pictures_of_one_camera_make_pairs(void **state)
+TEST(pictures_of_one_camera_make_pairs)
 {
     static struct pair_scene scene;
     const struct gpu_session_config c = walk_config(GPU_CONSISTENCY_PAPER);
-    struct gpu *g = open_cpu();
-    struct gpu_session *s = open_session(g, &c);
+    struct gpu *g = gpu_case_open(&cpu);
+    struct gpu_session *s = gpu_case_session(g, &c);
     const struct panorama_cpu *p = panorama_cpu_of(s);
     size_t bytes = panorama_voxels(&c) * sizeof *p->voxels;
     uint32_t *before = malloc(bytes);
 
-    (void)state;
     assert_non_null(before);
     assert_int_equal(stand(g, s, &scene, -0.6f, -0.5f, 0.6f), GPU_PAIRED_KEPT);
     assert_int_equal(scene.pair.result.n_changes, 0);
@@ -92,17 +59,16 @@ static void pictures_of_one_camera_make_pairs(void **state)
 }
 
 /* The pair of one camera is that of two: the picture that was kept is the second. */
-static void a_kept_picture_is_a_second_one(void **state)
+TEST(a_kept_picture_is_a_second_one)
 {
     static struct pair_scene one, two;
     struct gpu_session_config c = walk_config(GPU_CONSISTENCY_PATCH), both = c;
-    struct gpu *g = open_cpu();
+    struct gpu *g = gpu_case_open(&cpu);
     struct gpu_session *a, *b;
 
-    (void)state;
     both.baseline_m = 0;
-    a = open_session(g, &c);
-    b = open_session(g, &both);
+    a = gpu_case_session(g, &c);
+    b = gpu_case_session(g, &both);
     for (int i = 0; i < 3; i++) {
         float x = -0.5f + 0.2f * (float)i;
 
@@ -114,7 +80,7 @@ static void a_kept_picture_is_a_second_one(void **state)
         two.pair.eye[1] = two.pair.eye[0];
         two.pair.eye[1].rgb = two.rgb[1];
         two.pair.eye[0] = one.pair.eye[0];
-        compute(g, &two);
+        pair_compute(g, &two);
         assert_memory_equal(&one.pair.result, &two.pair.result, sizeof one.pair.result);
     }
     assert_true(one.pair.result.n_opaque > 1000);
@@ -128,7 +94,7 @@ static void a_kept_picture_is_a_second_one(void **state)
 static void refuses_kept(struct gpu *g, const struct gpu_session_config *c, const uint8_t *buf,
                          size_t len, const char *what)
 {
-    struct gpu_session *s = open_session(g, c);
+    struct gpu_session *s = gpu_case_session(g, c);
     struct err err = {0};
 
     assert_int_equal(gpu_session_load(s, buf, len, &err), ERR_INPUT);
@@ -140,19 +106,18 @@ static void refuses_kept(struct gpu *g, const struct gpu_session_config *c, cons
 
 /* The kept picture is a section of its own; a state without one is that of a session that has none.
  */
-static void a_kept_picture_is_saved(void **state)
+TEST(a_kept_picture_is_saved)
 {
     static struct pair_scene scene;
     const struct gpu_session_config c = walk_config(GPU_CONSISTENCY_PAPER);
-    struct gpu *g = open_cpu();
-    struct gpu_session *a = open_session(g, &c), *b = open_session(g, &c);
+    struct gpu *g = gpu_case_open(&cpu);
+    struct gpu_session *a = gpu_case_session(g, &c), *b = gpu_case_session(g, &c);
     size_t cap, len, without = gpu_session_state_bytes(a);
     uint8_t *buf, *again;
     float nan = NAN;
     int32_t wide = PAIR_SIDE + 1;
     struct err err = {0};
 
-    (void)state;
     (void)stand(g, a, &scene, -0.5f, 0, 0.6f);
     (void)stand(g, a, &scene, -0.3f, 0, 0.6f);
     cap = gpu_session_state_bytes(a);
@@ -171,7 +136,7 @@ static void a_kept_picture_is_saved(void **state)
     assert_int_equal(gpu_session_save(b, again, gpu_session_state_bytes(b), &cap, &err), 0);
     assert_int_equal(cap, len);
     gpu_session_free(&b);
-    b = open_session(g, &c);
+    b = gpu_case_session(g, &c);
     assert_int_equal(gpu_session_load(b, buf, without, &err), 0);
     assert_int_equal(stand(g, b, &scene, -0.1f, 0, 0.6f), GPU_PAIRED_KEPT);
 #define DAMAGED(at, value, what)                                            \
@@ -196,16 +161,15 @@ static void a_kept_picture_is_saved(void **state)
     gpu_close(&g);
 }
 
-static void what_is_no_picture_of_it_is_refused(void **state)
+TEST(what_is_no_picture_of_it_is_refused)
 {
     static struct pair_scene scene;
     const struct gpu_session_config c = walk_config(GPU_CONSISTENCY_PATCH);
-    struct gpu *g = open_cpu();
-    struct gpu_session *s = open_session(g, &c);
+    struct gpu *g = gpu_case_open(&cpu);
+    struct gpu_session *s = gpu_case_session(g, &c);
     struct gpu_item *item = &scene.pair.item;
     struct err err = {0};
 
-    (void)state;
 #define REFUSED(change)                       \
     pair_stand(&scene, s, 0.2f, -0.2f, 0.6f); \
     change;                                   \
@@ -219,16 +183,4 @@ static void what_is_no_picture_of_it_is_refused(void **state)
     assert_int_equal(panorama_cpu_of(s)->kept.there, 0);
     gpu_session_free(&s);
     gpu_close(&g);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pictures_of_one_camera_make_pairs),
-        cmocka_unit_test(a_kept_picture_is_a_second_one),
-        cmocka_unit_test(a_kept_picture_is_saved),
-        cmocka_unit_test(what_is_no_picture_of_it_is_refused),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,17 +2,12 @@
  * gpu_params - tables of what stages were tuned with: our values are allowed, names are unique,
  * overrides land in the struct
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "gpu/recognise/recognise_params.h"
 #include "gpu/tuning.h"
 #include "gpu/views/contrast_point.h"
+#include "tests/support/unit.h"
 
 static void check_rows(const struct params_stage *s)
 {
@@ -26,14 +21,13 @@ static void check_rows(const struct params_stage *s)
     }
 }
 
-static void test_rows(void **state)
+TEST(test_rows)
 {
     const struct params_stage *const others[] = {
         &recognise_params_surface, &recognise_params_tensor, &recognise_params_match,
         &recognise_params_hypothesis, &recognise_params_cloud};
     const struct params_stage *s;
 
-    (void)state;
     for (int i = 0; (s = tuning_stage_at(i)); i++)
         check_rows(s);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
@@ -49,12 +43,11 @@ static void override_with(struct params_overrides *o, const char *name, const ch
 }
 
 /* The last word on a number is the second network's, and of a sidecar its last line. */
-static void test_overrides(void **state)
+TEST(test_overrides)
 {
     struct params_overrides first = {0}, second = {0};
     struct views_params p;
 
-    (void)state;
     params_fill(&p, &views_params_stage, NULL, NULL);
     assert_true(p.sweep_peak == 5325 && p.agree_rel == 0.025f && p.final_frames == 40);
     override_with(&first, "sweep_peak", "1");
@@ -69,27 +62,15 @@ static void test_overrides(void **state)
 }
 
 /* Half the gain: a pixel's contrast is half as far from the middle. */
-static void test_result(void **state)
+TEST(test_result)
 {
     const uint16_t level[4] = {0, 400, 400, 400};
     struct params_overrides o = {0};
     struct views_params ours, theirs;
 
-    (void)state;
     override_with(&o, "contrast_gain", "24");
     params_fill(&ours, &views_params_stage, NULL, NULL);
     params_fill(&theirs, &views_params_stage, &o, NULL);
     assert_int_equal(contrast_at(&ours, level, 2, 2, 0, 0), 47); /* 128 - 48 * 1200 / 708.8 */
     assert_int_equal(contrast_at(&theirs, level, 2, 2, 0, 0), 87);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows),
-        cmocka_unit_test(test_overrides),
-        cmocka_unit_test(test_result),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,5 @@
 /* Point functions against numbers worked out by hand: (1), (2), claims, ids, image, depth, motion,
  * views. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <stdlib.h>
 
 #include "gpu/mono/associate_point.h"
@@ -14,6 +8,7 @@
 #include "gpu/mono/keyframe_point.h"
 #include "gpu/mono/motion_point.h"
 #include "tests/support/image_box.h"
+#include "tests/support/unit.h"
 
 static void near(float a, float b, float tolerance)
 {
@@ -31,11 +26,10 @@ static struct camera camera_along_x(void)
 
 /* (1) pixel (42, 34), z = 2: camera point ((42-32)/100*2, (34-24)/50*2, 2) = (0.2, 0.4, 2)
  * -> world (1 + 2, 2 + 0.4, 3 - 0.2) */
-static void back_projection_goes_through_the_pose(void **state)
+TEST(back_projection_goes_through_the_pose)
 {
     struct camera c = camera_along_x();
     struct vec3 p = point_back_project(&c, 42, 34, 2.0f);
-    (void)state;
     near(p.x, 3.0f, 1e-6f);
     near(p.y, 2.4f, 1e-6f);
     near(p.z, 2.8f, 1e-6f);
@@ -43,12 +37,11 @@ static void back_projection_goes_through_the_pose(void **state)
 
 /* (2) world (5, 2.4, 2.8) -> camera (0.2, 0.4, 4) -> u = 100*0.05 + 32 = 37, v = 50*0.1 + 24 =
  * 29 */
-static void projection_rounds_to_the_nearest_pixel(void **state)
+TEST(projection_rounds_to_the_nearest_pixel)
 {
     struct camera c = camera_along_x();
     uint32_t pixel = 0;
     float z = 0;
-    (void)state;
     assert_true(point_project(&c, vec3_make(5.0f, 2.4f, 2.8f), &pixel, &z));
     assert_int_equal(pixel, 29 * 64 + 37);
     near(z, 4.0f, 1e-6f);
@@ -59,12 +52,11 @@ static void projection_rounds_to_the_nearest_pixel(void **state)
     assert_int_equal(pixel, 29 * 64 + 38);
 }
 
-static void projection_refuses_what_is_not_in_view(void **state)
+TEST(projection_refuses_what_is_not_in_view)
 {
     struct camera c = camera_along_x();
     uint32_t pixel;
     float z;
-    (void)state;
     assert_false(point_project(&c, vec3_make(0.5f, 2.0f, 3.0f), &pixel, &z)); /* behind */
     assert_false(point_project(&c, vec3_make(1.0f, 2.0f, 3.0f), &pixel, &z)); /* in the camera */
     assert_false(point_project(&c, vec3_make(2.0f, 2.0f, 3.0f - 0.32f), &pixel, &z)); /* u = 64 */
@@ -77,10 +69,9 @@ static void projection_refuses_what_is_not_in_view(void **state)
     assert_false(point_project(&c, vec3_make(INFINITY, 2.0f, 3.0f), &pixel, &z));
 }
 
-static void projection_undoes_back_projection(void **state)
+TEST(projection_undoes_back_projection)
 {
     struct camera c = camera_along_x();
-    (void)state;
     for (int y = 0; y < c.h; y += 5)
         for (int x = 0; x < c.w; x += 7) {
             uint32_t pixel;
@@ -92,11 +83,10 @@ static void projection_undoes_back_projection(void **state)
 }
 
 /* (A2) is a minimum of unique keys: any order of the same claims ends with the same winner. */
-static void claims_order_by_distance_then_pixel(void **state)
+TEST(claims_order_by_distance_then_pixel)
 {
     const float d[6] = {0.25f, 0.0f, 1e-30f, 3.0f, 0.25f, 0.0f};
     const uint32_t pixel[6] = {7, 90, 4, 1, 6, 80};
-    (void)state;
     assert_true(point_claim(0.1f, 9) < point_claim(0.2f, 1));
     assert_true(point_claim(0.1f, 1) < point_claim(0.1f, 2));
     assert_true(point_claim(0.0f, 0xfffffffeu) < point_claim(1e-45f, 0));
@@ -112,9 +102,8 @@ static void claims_order_by_distance_then_pixel(void **state)
     }
 }
 
-static void ids_never_have_tag_zero(void **state)
+TEST(ids_never_have_tag_zero)
 {
-    (void)state;
     assert_int_equal(point_first_id(1, 100), 1);
     assert_int_equal(point_first_id(0xfffffff0u, 16), 0xfffffff0u); /* ...f0 to ...ff: 16 ids */
     assert_int_equal(point_first_id(0xfffffff0u, 17), 0x100000001ull);
@@ -122,10 +111,9 @@ static void ids_never_have_tag_zero(void **state)
     assert_int_equal(point_first_id(0x2ffffffffull, 2), 0x300000001ull);
 }
 
-static void cells_of_another_life_are_stale(void **state)
+TEST(cells_of_another_life_are_stale)
 {
     struct point_place place[2] = {{0, 0, 0, 7}, {0, 0, 0, 0}};
-    (void)state;
     assert_true(point_cell_live((struct map_cell){0, 7}, place));
     assert_false(point_cell_live((struct map_cell){0, 6}, place)); /* the slot lives again as 7 */
     assert_false(point_cell_live((struct map_cell){1, 3}, place)); /* freed */
@@ -133,9 +121,8 @@ static void cells_of_another_life_are_stale(void **state)
 }
 
 /* (I1) 3 -> 2: the boxes are [0, 1.5) and [1.5, 3): weights 2 1 0 and 0 1 2 (thirds of a box) */
-static void boxes_overlap_by_whole_numbers(void **state)
+TEST(boxes_overlap_by_whole_numbers)
 {
-    (void)state;
     assert_int_equal(image_overlap(0, 0, 2, 3), 2);
     assert_int_equal(image_overlap(0, 1, 2, 3), 1);
     assert_int_equal(image_overlap(0, 2, 2, 3), 0);
@@ -154,12 +141,11 @@ static void boxes_overlap_by_whole_numbers(void **state)
 }
 
 /* 3x2 -> 2x1, one channel: left box = (2*(10+40) + 1*(20+50)) / 6 = 170/6 = 28.33 */
-static void box_average_is_exact(void **state)
+TEST(box_average_is_exact)
 {
     uint8_t rgb[3 * 2 * 3] = {0};
     const uint8_t v[6] = {10, 20, 30, 40, 50, 60};
     uint64_t sum;
-    (void)state;
     for (int i = 0; i < 6; i++)
         rgb[3 * i + 1] = v[i];
     sum = image_box(rgb, 3, 2, 2, 1, 0, 0, 1);
@@ -171,9 +157,8 @@ static void box_average_is_exact(void **state)
 }
 
 /* Between 1 and 2 halves lie 2^-10 apart, between 0.25 and 0.5 2^-12. */
-static void pictures_are_halves(void **state)
+TEST(pictures_are_halves)
 {
-    (void)state;
     assert_true(image_half(0.0f) == 0.0f && image_half(-1.5f) == -1.5f);
     assert_true(image_half(1.0f + 0x1p-11f) == 1.0f); /* to the even one */
     assert_true(image_half(1.0f + 0x1.8p-10f) == 1.0f + 0x1p-9f);
@@ -188,12 +173,11 @@ static void pictures_are_halves(void **state)
 }
 
 /* (D1)-(D4) */
-static void outputs_become_metres(void **state)
+TEST(outputs_become_metres)
 {
     struct gpu_model_info info = {
         .output = GPU_OUTPUT_DEPTH, .min_depth_m = 0.5f, .max_depth_m = 20.0f};
     struct depth_scale s = depth_scale_make(&info, 200.0f);
-    (void)state;
     near(depth_metres(&s, 3.0f), 3.0f, 0);
     near(depth_metres(&s, 0.4f), 0.0f, 0);
     near(depth_metres(&s, 20.5f), 0.0f, 0);
@@ -224,14 +208,13 @@ static void outputs_become_metres(void **state)
 }
 
 /* (M1) a quarter turn about z takes x to y; (M2) then translation in the previous camera's frame */
-static void motions_compose(void **state)
+TEST(motions_compose)
 {
     const float quarter = 1.5707963f;
     const float m[6] = {1, 2, 3, 0, 0, quarter};
     const float bad[6] = {NAN, 0, 0, 0, 0, 0};
     struct rigid T = rigid_identity(), U;
     struct vec3 p;
-    (void)state;
     T = motion_compose(&T, m);
     p = rigid_apply(&T, vec3_make(1, 0, 0));
     near(p.x, 1, 1e-6f);
@@ -247,9 +230,8 @@ static void motions_compose(void **state)
     assert_memory_equal(&U, &T, sizeof T);
 }
 
-static void rotations_near_zero_are_smooth(void **state)
+TEST(rotations_near_zero_are_smooth)
 {
-    (void)state;
     for (double t = 1e-12; t < 1e-2; t *= 3.0) {
         const double r[3] = {0.6 * t, 0.0, 0.8 * t};
         double R[9];
@@ -267,12 +249,11 @@ static void rotations_near_zero_are_smooth(void **state)
 }
 
 /* (M3) ten thousand small turns stay a rotation, and come back after whole turns */
-static void poses_stay_rotations(void **state)
+TEST(poses_stay_rotations)
 {
     const float step = 6.2831853f / 1000.0f;
     const float m[6] = {0.001f, 0, 0, 0.6f * step, 0, 0.8f * step};
     struct rigid T = rigid_identity();
-    (void)state;
     for (int i = 0; i < 10000; i++)
         T = motion_compose(&T, m);
     for (int i = 0; i < 3; i++)
@@ -284,11 +265,10 @@ static void poses_stay_rotations(void **state)
 }
 
 /* (K2) */
-static void keyframes_are_near_in_place_and_angle(void **state)
+TEST(keyframes_are_near_in_place_and_angle)
 {
     struct fuse_params p;
     struct rigid a = rigid_identity(), b = rigid_identity();
-    (void)state;
     fuse_params_default(&p);
     p.kf_translation_rel = 0.1f;
     p.kf_rotation_rad = 0.2f;
@@ -309,13 +289,12 @@ static void keyframes_are_near_in_place_and_angle(void **state)
 }
 
 /* (K1) the same view shares all of both grids; a view turned away shares nothing */
-static void overlap_counts_both_ways(void **state)
+TEST(overlap_counts_both_ways)
 {
     struct intrinsics K = {64, 64, 31.5f, 23.5f};
     struct rigid there = rigid_identity(), away = {{-1, 0, 0, 0, 1, 0, 0, 0, -1}, {0, 0, 0}};
     struct camera a = camera_make(&there, K, 64, 48), b = camera_make(&away, K, 64, 48);
     struct covisible_grid g;
-    (void)state;
     for (int i = 0; i < COVISIBLE_GRID; i++) {
         uint32_t pixel = covisible_pixel(i, 64, 48);
         g.p[i] = point_back_project(&a, (int)pixel % 64, (int)pixel / 64, 2.0f);
@@ -338,12 +317,11 @@ static void overlap_counts_both_ways(void **state)
 }
 
 /* (E1) */
-static void pixels_beside_steps_are_not_used(void **state)
+TEST(pixels_beside_steps_are_not_used)
 {
     struct fuse_params p;
     float d[9] = {2, 2, 2, 2, 2, 2.3f, 0, 2, 2};
     const uint8_t trust[9] = {0, 1, 1, 1, 1, 1, 1, 1, 1};
-    (void)state;
     fuse_params_default(&p);
     near(associate_depth(d, NULL, 1, 1, 3, 3, 0.1f, &p), 0.0f, 0); /* 0.3 > 0.1*2 to its right */
     near(associate_depth(d, NULL, 2, 1, 3, 3, 0.1f, &p), 0.0f, 0);
@@ -360,9 +338,8 @@ static void pixels_beside_steps_are_not_used(void **state)
     near(associate_depth(d, NULL, 1, 1, 3, 3, 0.0f, &p), 0.0f, 0);
 }
 
-static void median_bins_cover_depths_evenly(void **state)
+TEST(median_bins_cover_depths_evenly)
 {
-    (void)state;
     for (float z = 0.01f; z < 400.0f; z *= 1.07f)
         near(associate_bin_depth(associate_bin(z)) / z, 1.0f, 1.0f / 128.0f);
     assert_int_equal(associate_bin(1e-6f), 0);
@@ -370,13 +347,12 @@ static void median_bins_cover_depths_evenly(void **state)
 }
 
 /* (A1) gate 0.05*2 = 0.1 m; (A3) depth 2 m, carve_rel 0.1: seen through before 1.8 m */
-static void gate_and_see_through_have_their_limits(void **state)
+TEST(gate_and_see_through_have_their_limits)
 {
     struct rigid T = rigid_identity();
     struct intrinsics K = {64, 64, 31.5f, 23.5f};
     struct camera c = camera_make(&T, K, 64, 48);
     float *usable = malloc(64 * 48 * sizeof *usable), z;
-    (void)state;
     assert_true(associate_in_gate(0.0099f, 2.0f, 0.05f));
     assert_false(associate_in_gate(0.0101f, 2.0f, 0.05f));
     for (int i = 0; i < 64 * 48; i++)
@@ -390,30 +366,4 @@ static void gate_and_see_through_have_their_limits(void **state)
         usable[i] = 0.0f; /* nothing was measured there */
     assert_false(associate_through(&c, usable, vec3_make(0, 0, 1.0f), 0.1f, &z));
     free(usable);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(back_projection_goes_through_the_pose),
-        cmocka_unit_test(projection_rounds_to_the_nearest_pixel),
-        cmocka_unit_test(projection_refuses_what_is_not_in_view),
-        cmocka_unit_test(projection_undoes_back_projection),
-        cmocka_unit_test(claims_order_by_distance_then_pixel),
-        cmocka_unit_test(ids_never_have_tag_zero),
-        cmocka_unit_test(cells_of_another_life_are_stale),
-        cmocka_unit_test(boxes_overlap_by_whole_numbers),
-        cmocka_unit_test(box_average_is_exact),
-        cmocka_unit_test(pictures_are_halves),
-        cmocka_unit_test(outputs_become_metres),
-        cmocka_unit_test(motions_compose),
-        cmocka_unit_test(rotations_near_zero_are_smooth),
-        cmocka_unit_test(poses_stay_rotations),
-        cmocka_unit_test(keyframes_are_near_in_place_and_angle),
-        cmocka_unit_test(overlap_counts_both_ways),
-        cmocka_unit_test(pixels_beside_steps_are_not_used),
-        cmocka_unit_test(median_bins_cover_depths_evenly),
-        cmocka_unit_test(gate_and_see_through_have_their_limits),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

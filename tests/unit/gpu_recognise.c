@@ -1,16 +1,11 @@
 /* Objects, libraries, matches and poses: by hand, through bytes, and on drawn objects. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "gpu/recognise/hypothesis_pose.h"
 #include "gpu/recognise/recogniser.h"
 #include "gpu/recognise/tensor_point.h"
 #include "proto/geom/solve.h"
 #include "tests/support/shape_case.h"
 #include "tests/support/shape_random.h"
+#include "tests/support/unit.h"
 
 #define W 320
 #define H 240
@@ -20,19 +15,17 @@ static const struct object *const objects[2] = {&object[0], &object[1]};
 static const enum shape shapes[2] = {SHAPE_TORTOISE, SHAPE_MASK};
 static struct library library;
 
-static int enrol(void **state)
+FIXTURE(enrol)
 {
     struct err err;
-    (void)state;
     for (int i = 0; i < 2; i++)
         assert_int_equal(shape_enrol(&object[i], shapes[i], W, H, 150, &err), 0);
     assert_int_equal(library_new(&library, objects, 2, &err), 0);
     return 0;
 }
 
-static int forget(void **state)
+FIXTURE(forget)
 {
-    (void)state;
     library_free(&library);
     for (int i = 0; i < 2; i++)
         object_free(&object[i]);
@@ -42,9 +35,8 @@ static int forget(void **state)
 /* Areas are compared by their roots in 128ths: 1 voxel side squared is 256 and becomes 128. Three
  * voxels of roots 3, 4, 12 (length 13) beside the same, beside the double, beside two of them and
  * one that the first lacks, and beside none. */
-static void scores_by_hand(void **state)
+TEST(scores_by_hand)
 {
-    (void)state;
     assert_true(tensor_root(256) == 128 && tensor_root(1) == 8 && tensor_root(1023) == 256);
     assert_true(match_score(169, 169, 169) == 1);
     assert_true(match_score(338, 169, 4 * 169) == 1);
@@ -56,7 +48,7 @@ static void scores_by_hand(void **state)
 
 /* What a library says of a tensor, by hand, of four entries: the second voxel is where the first
  * one comes to lie after half a turn. */
-static void roots_of_a_library(void **state)
+TEST(roots_of_a_library)
 {
     struct match_params p = match_params_default();
     struct object_tensor from = {.bin = 3, .n = 2};
@@ -68,7 +60,6 @@ static void roots_of_a_library(void **state)
     struct match m;
     struct err err;
     uint64_t best;
-    (void)state;
     assert_non_null(t);
     one.tensor = &from;
     one.entry = entry;
@@ -105,10 +96,9 @@ static void roots_of_a_library(void **state)
     free(t);
 }
 
-static void keys(void **state)
+TEST(keys)
 {
     struct match m = match_of(match_key(0.75f, 123456, 1));
-    (void)state;
     assert_true(m.score == 0.75f && m.tensor == 123456 && m.turned == 1);
     assert_true(match_key(0.5f, 3, 0) > match_key(0.5f, 4, 0));
     assert_true(match_key(0.500001f, 4, 0) > match_key(0.5f, 3, 0));
@@ -122,12 +112,11 @@ static void keys(void **state)
 
 /* The library's own tensors match themselves with score 1; tensors of both bins beside are looked
  * at, others are not. */
-static void library_finds_itself(void **state)
+TEST(library_finds_itself)
 {
     struct match_params p = match_params_default();
     struct tensor *t = calloc(1, sizeof *t);
     uint64_t best[2];
-    (void)state;
     assert_non_null(t);
     assert_int_equal(library.bin[TENSOR_BINS], library.n_tensors);
     for (uint32_t i = 0; i < library.n_tensors; i += 7) {
@@ -153,7 +142,7 @@ static void library_finds_itself(void **state)
 }
 
 /* Bytes and back; every cut and every one of many damages is refused or harmless. */
-static void bytes(void **state)
+TEST(bytes)
 {
     size_t n = object_bytes(&object[1]);
     uint8_t *row = malloc(n), *again = malloc(n);
@@ -161,7 +150,6 @@ static void bytes(void **state)
     struct err err;
     uint32_t lot = 3;
     int refused = 0;
-    (void)state;
     assert_true(row && again);
     object_pack(row, &object[1]);
     assert_int_equal(object_unpack(&o, row, n, &err), 0);
@@ -201,7 +189,7 @@ static void bytes(void **state)
 }
 
 /* A view without a surface adds nothing; nor do parameters out of range. */
-static void bad_views(void **state)
+TEST(bad_views)
 {
     struct object o = {0};
     struct surface_params sp = surface_params_default();
@@ -209,7 +197,6 @@ static void bad_views(void **state)
     struct rigid T = rigid_identity();
     struct err err;
     float *depth = calloc(W * H, sizeof *depth);
-    (void)state;
     assert_non_null(depth);
     tp.unit_m = 0.004f;
     assert_int_equal(object_add_view(&o, depth, W, H, shape_camera_of(W, H), &T, &sp, &tp, &err),
@@ -233,7 +220,7 @@ static void bad_views(void **state)
 
 /* A tortoise (twice) and a mask on a table, with a ball: all three are found within 3 degrees and
  * 1 cm, and nothing else. An empty picture has no object. */
-static void scene(void **state)
+TEST(scene)
 {
     struct shape_place place[5] = {{SHAPE_TORTOISE, shape_put(40, 0.05f, -0.17f, 0.053f)},
                                    {SHAPE_TORTOISE, shape_put(200, 0.0f, 0.16f, 0.053f)},
@@ -244,7 +231,6 @@ static void scene(void **state)
     struct rigid T_cw = rigid_inverse(&T_wc);
     struct shape_case c;
     struct err err;
-    (void)state;
     assert_int_equal(shape_case_open(&c, W, H, &library, 200, &err), 0);
     shape_draw(c.depth, NULL, W, H, shape_camera_of(W, H), &T_wc, place, 5);
     shape_noise(c.depth, W * H, 1);
@@ -271,10 +257,9 @@ static void scene(void **state)
 }
 
 /* How many eigenvalues are above a bound is what their values say, of matrices of chance. */
-static void eigenvalues_counted(void **state)
+TEST(eigenvalues_counted)
 {
     uint32_t lot = 5;
-    (void)state;
     for (int i = 0; i < 1000; i++) {
         double m[6], a[9], value[3], vector[9], t = (double)shape_uniform(&lot) * 2 - 1;
         for (int k = 0; k < 6; k++)
@@ -287,11 +272,10 @@ static void eigenvalues_counted(void **state)
 
 /* Points off three planes by a small motion: a round takes almost all of it back, and a second one
  * the rest. Eleven pairs are too few. */
-static void round_by_hand(void **state)
+TEST(round_by_hand)
 {
     struct rigid T = rigid_identity();
     const double off[6] = {0.02, -0.01, 0.03, 0.004, -0.002, 0.001};
-    (void)state;
     hypothesis_move(&T, off);
     for (int round = 0; round < 2; round++) {
         int64_t sum[HYPOTHESIS_SUMS] = {0};
@@ -319,7 +303,7 @@ static void round_by_hand(void **state)
 
 /* A view of three places: the recogniser finds what stands there, and says of each place whether it
  * holds what it held. In an empty room there is nothing to find. */
-static void recogniser(void **state)
+TEST(recogniser)
 {
     struct shape_place place[2] = {{SHAPE_TORTOISE, shape_put(40, 0.05f, -0.1f, 0.053f)},
                                    {SHAPE_TABLE, rigid_identity()}};
@@ -333,7 +317,6 @@ static void recogniser(void **state)
     struct recogniser *r;
     struct err err;
     uint32_t n, m;
-    (void)state;
     assert_non_null(depth);
     assert_int_equal(recogniser_open(&r, "cpu", 1, H, &library, &err), ERR_INPUT);
     assert_null(r);
@@ -372,14 +355,13 @@ static void recogniser(void **state)
 }
 
 /* Tensors of an object may share entries: a library has room for what they name. */
-static void shared_entries(void **state)
+TEST(shared_entries)
 {
     struct object twice = object[0];
     const struct object *const one[1] = {&twice};
     size_t n = object[0].n_tensors;
     struct library l;
     struct err err;
-    (void)state;
     twice.tensor = calloc(2 * n, sizeof *twice.tensor);
     assert_non_null(twice.tensor);
     memcpy(twice.tensor, object[0].tensor, n * sizeof *twice.tensor);
@@ -392,33 +374,15 @@ static void shared_entries(void **state)
 }
 
 /* Libraries of nothing, and of objects with different units, are none. */
-static void bad_libraries(void **state)
+TEST(bad_libraries)
 {
     struct object other = object[1];
     const struct object *const two[2] = {&object[0], &other};
     struct library l;
     struct err err;
-    (void)state;
     assert_int_equal(library_new(&l, objects, 0, &err), ERR_INPUT);
     other.unit_m = 0.005f;
     assert_int_equal(library_new(&l, two, 2, &err), ERR_INPUT);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(scores_by_hand),
-        cmocka_unit_test(roots_of_a_library),
-        cmocka_unit_test(keys),
-        cmocka_unit_test(library_finds_itself),
-        cmocka_unit_test(bytes),
-        cmocka_unit_test(bad_views),
-        cmocka_unit_test(eigenvalues_counted),
-        cmocka_unit_test(round_by_hand),
-        cmocka_unit_test(scene),
-        cmocka_unit_test(recogniser),
-        cmocka_unit_test(bad_libraries),
-        cmocka_unit_test(shared_entries),
-    };
-    return cmocka_run_group_tests(tests, enrol, forget);
-}
+TEST_GROUP(enrol, forget)

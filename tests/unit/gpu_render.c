@@ -1,13 +1,8 @@
 /* Depth drawn of triangles, by hand and beside rays; meshes that are objects, and those that are
  * none. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "gpu/recognise/object.h"
 #include "gpu/recognise/render.h"
+#include "tests/support/unit.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,14 +15,13 @@ static float depth[W * H];
 
 /* A slanted square before the camera: z = 2 + x / 2. Its depth is that of the plane at each pixel's
  * ray, exactly 2 / (1 - x / 2) of it, and it covers what the square projects to. */
-static void slanted(void **state)
+TEST(slanted)
 {
     static const float xyz[] = {-0.5f, -0.5f, 1.75f, 0.5f,  -0.5f, 2.25f,
                                 0.5f,  0.5f,  2.25f, -0.5f, 0.5f,  1.75f};
     static const uint32_t corner[] = {0, 1, 2, 2, 0, 3}; /* each turned another way */
     const struct rigid T = rigid_identity();
     size_t n = render_depth(depth, W, H, K, &T, xyz, corner, 2, 2), seen = 0;
-    (void)state;
     for (int v = 0; v < H; v++)
         for (int u = 0; u < W; u++) {
             float x = ((float)u - K.cx) / K.fx, y = ((float)v - K.cy) / K.fy;
@@ -43,13 +37,12 @@ static void slanted(void **state)
 }
 
 /* The nearer of two stays, in either order; what has a corner behind the camera is left out. */
-static void order(void **state)
+TEST(order)
 {
     static const float xyz[] = {-5, -5, 2, 5, -5, 2,  0, 9, 2,  -5, -5, 3, 5, -5,
                                 3,  0,  9, 3, -5, -5, 1, 5, -5, 1,  0,  9, -1};
     static const uint32_t a[] = {0, 1, 2, 3, 4, 5}, b[] = {3, 4, 5, 0, 1, 2}, c[] = {6, 7, 8};
     const struct rigid T = rigid_identity();
-    (void)state;
     assert_true(render_depth(depth, W, H, K, &T, xyz, a, 2, 2) > 0);
     assert_float_equal(depth[24 * W + 32], 2, 1e-5f);
     assert_true(render_depth(depth, W, H, K, &T, xyz, b, 2, 2) > 0);
@@ -58,11 +51,10 @@ static void order(void **state)
 }
 
 /* A camera that looks at a point has it in the middle, ahead, and `up` above it. */
-static void looks(void **state)
+TEST(looks)
 {
     const struct vec3 at = {1, 2, 3}, up = {0, 0, 1};
     const struct vec3 from[] = {{4, 2, 3}, {1, -2, 5}, {1, 2, 9}, {1, 2, -3}};
-    (void)state;
     for (int i = 0; i < 4; i++) {
         struct rigid T = render_look(from[i], at, up), back = rigid_inverse(&T);
         struct vec3 p = rigid_apply(&back, at);
@@ -90,7 +82,7 @@ static struct object_mesh box(float xyz[24], uint32_t corner[36], float side, fl
     return (struct object_mesh){xyz, 8, corner, 12};
 }
 
-static void views(void **state)
+TEST(views)
 {
     struct surface_params sp = surface_params_default();
     struct tensor_params tp = tensor_params_default();
@@ -101,7 +93,6 @@ static void views(void **state)
     struct err err;
     uint32_t corner[36];
     float xyz[24], *big = malloc(sizeof *big * OBJECT_MESH_W * OBJECT_MESH_H);
-    (void)state;
     assert_non_null(big);
     for (float side = 0.05f; side < 2; side *= 3) { /* all of it is seen, from all sides */
         m = box(xyz, corner, side, 7);
@@ -136,7 +127,7 @@ static void views(void **state)
 }
 
 /* Many triangles that all fill the picture are given up in time. */
-static void too_much(void **state)
+TEST(too_much)
 {
     enum { N = 40000 };
     struct surface_params sp = surface_params_default();
@@ -146,7 +137,6 @@ static void too_much(void **state)
     struct object_mesh m = {xyz, 3, corner, N};
     struct object o = {0};
     struct err err;
-    (void)state;
     assert_non_null(corner);
     for (uint32_t i = 0; i < 3 * N; i++)
         corner[i] = i % 3;
@@ -158,27 +148,25 @@ static void too_much(void **state)
 }
 
 /* Coordinates far outside of the picture, and beyond what a float holds, are drawn as nothing. */
-static void far_away(void **state)
+TEST(far_away)
 {
     static const float xyz[] = {1e30f,  0,      2, 1e30f, 1,   2, 1e30f, 0,     3,
                                 -3e38f, -3e38f, 1, 3e38f, 0,   1, 0,     3e38f, 1,
                                 100,    100,    1, 101,   100, 1, 100,   101,   1};
     static const uint32_t corner[] = {0, 1, 2, 3, 4, 5, 6, 7, 8};
     const struct rigid T = rigid_identity();
-    (void)state;
     assert_int_equal(render_depth(depth, W, H, K, &T, xyz, corner, 1, 2), 0);
     assert_true(render_depth(depth, W, H, K, &T, xyz, corner + 3, 1, 2) <= W * H);
     assert_int_equal(render_depth(depth, W, H, K, &T, xyz, corner + 6, 1, 2), 0);
 }
 
 /* Of a triangle that is seen from one side the other one hides what is behind it. */
-static void one_sided(void **state)
+TEST(one_sided)
 {
     static const float xyz[] = {-5, -5, 2, 5, -5, 2, 0, 9, 2, -5, -5, 3, 5, -5, 3, 0, 9, 3};
     static const uint32_t towards[] = {0, 2, 1}, away[] = {0, 1, 2}, both[] = {0, 1, 2, 3, 5, 4},
                           other[] = {3, 5, 4, 0, 1, 2};
     const struct rigid T = rigid_identity();
-    (void)state;
     assert_true(render_depth(depth, W, H, K, &T, xyz, towards, 1, 1) > 0);
     assert_float_equal(depth[24 * W + 32], 2, 1e-5f);
     assert_int_equal(render_depth(depth, W, H, K, &T, xyz, away, 1, 1), 0);
@@ -212,7 +200,7 @@ static size_t cover(struct object_point *out, float side, float step)
 
 /* Points on a box's sides become these sides: even, up to the edges and not over them, seen from
  * without. */
-static void cloud(void **state)
+TEST(cloud)
 {
     struct surface_params sp = surface_params_default();
     struct tensor_params tp = tensor_params_default();
@@ -220,7 +208,6 @@ static void cloud(void **state)
     struct object o = {0};
     struct err err;
     size_t n, edge = 0;
-    (void)state;
     assert_non_null(p);
     tp.unit_m = 0.004f;
     n = cover(p, 0.2f, 0.02f);
@@ -265,7 +252,7 @@ static void cloud(void **state)
 }
 
 /* Normals that are 10 degrees off leave the sides as even as they are. */
-static void coarse_normals(void **state)
+TEST(coarse_normals)
 {
     struct surface_params sp = surface_params_default();
     struct tensor_params tp = tensor_params_default();
@@ -273,7 +260,6 @@ static void coarse_normals(void **state)
     struct object o = {0};
     struct err err;
     size_t n, off = 0;
-    (void)state;
     assert_non_null(p);
     tp.unit_m = 0.004f;
     n = cover(p, 0.2f, 0.02f);
@@ -293,14 +279,4 @@ static void coarse_normals(void **state)
     assert_true(o.n_points > 1000 && off < o.n_points / 8);
     object_free(&o);
     free(p);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(slanted),   cmocka_unit_test(order),    cmocka_unit_test(looks),
-        cmocka_unit_test(views),     cmocka_unit_test(too_much), cmocka_unit_test(far_away),
-        cmocka_unit_test(one_sided), cmocka_unit_test(cloud),    cmocka_unit_test(coarse_normals),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

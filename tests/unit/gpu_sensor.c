@@ -2,14 +2,8 @@
  * gpu_sensor - a depth sensor's picture in the line: where its pixels fall in the colour camera's,
  * what they are worth, what fills its holes, what a mask takes away
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "gpu/mono/sensor_point.h"
-#include "tests/support/line.h"
+#include "tests/support/line_case.h"
 #include "tests/support/sensor_case.h"
 
 #define W 96
@@ -65,7 +59,7 @@ static int count_right(const struct line *l, int *n_any)
     return n;
 }
 
-static void a_pixel_in_numbers(void **state)
+TEST(a_pixel_in_numbers)
 {
     const struct sensor_camera c = {.K = {10, 10, 4.5f, 4.5f},
                                     .T_cs = rigid_identity(),
@@ -76,7 +70,6 @@ static void a_pixel_in_numbers(void **state)
     struct sensor_box box;
     float z;
 
-    (void)state;
     fuse_params_default(&p);
     assert_true(sensor_metres(0, 1500) == 1.5f && sensor_metres(1, 6554) < 1.0f);
     assert_true(sensor_metres(0, 0) == 0.0f && sensor_metres(1, 0) == 0.0f);
@@ -98,7 +91,7 @@ static void a_pixel_in_numbers(void **state)
 }
 
 /* Coarser and finer than the network's picture, from the side, in both units. */
-static void it_is_seen_from_the_colour_camera(void **state)
+TEST(it_is_seen_from_the_colour_camera)
 {
     static const struct {
         int w, h;
@@ -108,7 +101,6 @@ static void it_is_seen_from_the_colour_camera(void **state)
     struct scene scene = scene_make();
     struct gpu_session_config c = config(GPU_DEPTH_SENSOR);
 
-    (void)state;
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
         struct sensor_case sensor = {0};
         struct line l = {0};
@@ -130,12 +122,11 @@ static void it_is_seen_from_the_colour_camera(void **state)
     }
 }
 
-static void unsure_and_masked_pixels_are_not_fused(void **state)
+TEST(unsure_and_masked_pixels_are_not_fused)
 {
     static uint8_t mask[N];
     struct scene scene = scene_make();
 
-    (void)state;
     for (int k = 0; k < N; k++)
         mask[k] = k % W < W / 4;
     for (int source = GPU_DEPTH_NETWORK; source <= GPU_DEPTH_BOTH; source++) {
@@ -166,55 +157,46 @@ static void unsure_and_masked_pixels_are_not_fused(void **state)
 }
 
 /* The network's depth, 1.3 times too far, is brought to the sensor's scale where that has holes. */
-static void holes_are_filled_at_the_sensors_scale(void **state)
+LINE_TEST(holes_are_filled_at_the_sensors_scale)
 {
-    struct scene scene = scene_make();
     struct gpu_session_config c = config(GPU_DEPTH_BOTH);
     struct sensor_case sensor = {0};
-    struct line l = {0};
     struct rigid T = pose(0);
     int right, any;
 
-    (void)state;
-    assert_int_equal(line_open(&l, &c), 0);
+    assert_int_equal(line_open(&line, &c), 0);
     assert_int_equal(sensor_case_open(&sensor, 48, 36, 0.02f, 0), 0);
-    sensor_case_draw(&sensor, &scene, &T);
+    sensor_case_draw(&sensor, &drawn, &T);
     for (int i = 0; i < 48 * 36; i++)
         if (i % 48 > 30)
             sensor.values[i] = 0;
-    frame(&l, &sensor, &scene, 0, 1.3f, NULL);
-    right = count_right(&l, &any);
+    frame(&line, &sensor, &drawn, 0, 1.3f, NULL);
+    right = count_right(&line, &any);
     assert_int_equal(any, N);
     assert_true(right > 0.94 * N);
     /* a frame without a sensor's picture is the network's alone */
-    frame(&l, NULL, &scene, 1, 1.3f, NULL);
+    frame(&line, NULL, &drawn, 1, 1.3f, NULL);
     for (int k = 0; k < N; k++)
-        assert_true(fabsf(l.cpu->depth[k] - 1.3f * l.depth[k]) < 1e-4f);
+        assert_true(fabsf(line.cpu->depth[k] - 1.3f * line.depth[k]) < 1e-4f);
     sensor_case_close(&sensor);
-    line_close(&l);
 }
 
-static void without_its_picture_nothing_is_fused(void **state)
+LINE_TEST(without_its_picture_nothing_is_fused)
 {
-    struct scene scene = scene_make();
     struct gpu_session_config c = config(GPU_DEPTH_SENSOR);
-    struct line l = {0};
 
-    (void)state;
-    assert_int_equal(line_open(&l, &c), 0);
-    frame(&l, NULL, &scene, 0, 1.0f, NULL);
-    assert_int_equal(l.f.result.n_valid, 0);
-    assert_int_equal(l.f.result.is_keyframe, 0);
-    line_close(&l);
+    assert_int_equal(line_open(&line, &c), 0);
+    frame(&line, NULL, &drawn, 0, 1.0f, NULL);
+    assert_int_equal(line.f.result.n_valid, 0);
+    assert_int_equal(line.f.result.is_keyframe, 0);
 }
 
 /* A sure pixel nearby is three observations: two frames are enough for a stable point. */
-static void sure_pixels_are_stable_sooner(void **state)
+TEST(sure_pixels_are_stable_sooner)
 {
     struct scene scene = scene_make();
     uint32_t stable[2];
 
-    (void)state;
     for (int sure = 0; sure < 2; sure++) {
         struct gpu_session_config c = config(GPU_DEPTH_SENSOR);
         struct sensor_case sensor = {0};
@@ -236,51 +218,33 @@ static void sure_pixels_are_stable_sooner(void **state)
     assert_true(stable[1] > N / 8);
 }
 
-static void what_is_no_sensor_is_refused(void **state)
+LINE_TEST(what_is_no_sensor_is_refused)
 {
-    struct scene scene = scene_make();
     struct gpu_session_config c = config(GPU_DEPTH_SENSOR);
     struct gpu_session *refused = NULL;
     struct sensor_case sensor = {0};
-    struct line l = {0};
-    struct gpu_item *item = &l.f.item;
+    struct gpu_item *item = &line.f.item;
     struct rigid T = pose(0);
 
-    (void)state;
-    assert_int_equal(line_open(&l, &c), 0);
+    assert_int_equal(line_open(&line, &c), 0);
     assert_int_equal(sensor_case_open(&sensor, 48, 36, 0.02f, 0), 0);
-    frame(&l, &sensor, &scene, 0, 1.0f, NULL);
+    frame(&line, &sensor, &drawn, 0, 1.0f, NULL);
     for (int k = 0; k < 5; k++) {
-        line_set_frame(&l, &T);
-        l.f.sensor = sensor.sensor;
+        line_set_frame(&line, &T);
+        line.f.sensor = sensor.sensor;
         if (k == 0)
-            l.f.sensor.width = 0;
+            line.f.sensor.width = 0;
         else if (k == 1)
-            l.f.sensor.height = GPU_SENSOR_PIXELS;
+            line.f.sensor.height = GPU_SENSOR_PIXELS;
         else if (k == 2)
-            l.f.sensor.K.fx = NAN;
+            line.f.sensor.K.fx = NAN;
         else if (k == 3)
-            l.f.sensor.T_cs.r[0] = 2.0f;
+            line.f.sensor.T_cs.r[0] = 2.0f;
         else
-            l.f.sensor.T_cs.t[2] = INFINITY;
-        assert_int_equal(gpu_submit(l.g, &gpu_line_mono, &item, 1, NULL), ERR_INPUT);
+            line.f.sensor.T_cs.t[2] = INFINITY;
+        assert_int_equal(gpu_submit(line.g, &gpu_line_mono, &item, 1, NULL), ERR_INPUT);
     }
     c.views = 1;
-    assert_int_equal(gpu_session_new(&refused, l.g, &c, NULL), ERR_INPUT);
+    assert_int_equal(gpu_session_new(&refused, line.g, &c, NULL), ERR_INPUT);
     sensor_case_close(&sensor);
-    line_close(&l);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_pixel_in_numbers),
-        cmocka_unit_test(it_is_seen_from_the_colour_camera),
-        cmocka_unit_test(unsure_and_masked_pixels_are_not_fused),
-        cmocka_unit_test(holes_are_filled_at_the_sensors_scale),
-        cmocka_unit_test(without_its_picture_nothing_is_fused),
-        cmocka_unit_test(sure_pixels_are_stable_sooner),
-        cmocka_unit_test(what_is_no_sensor_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

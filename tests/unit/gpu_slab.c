@@ -1,16 +1,11 @@
 /* Pieces of a few large allocations never overlap, come back whole, and ask the source seldom. */
 #include "gpu/base/slab.h"
+#include "tests/support/unit.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define CHUNK (64u << 10)
 #define LIVE 200
@@ -86,13 +81,12 @@ static size_t used(struct slab *s)
     return n;
 }
 
-static void one_chunk_serves_many_in_turn(void **state)
+TEST(one_chunk_serves_many_in_turn)
 {
     struct source source;
     struct slab *s = open_slab(&source, SIZE_MAX);
     void *a, *b, *c;
 
-    (void)state;
     a = get(s, 1);
     b = get(s, SLAB_ALIGN + 1);
     c = get(s, 3 * SLAB_ALIGN);
@@ -117,13 +111,12 @@ static void one_chunk_serves_many_in_turn(void **state)
 }
 
 /* The smallest hole that is large enough: the large one stays for requests that need it. */
-static void holes_are_filled_tightly(void **state)
+TEST(holes_are_filled_tightly)
 {
     struct source source;
     struct slab *s = open_slab(&source, SIZE_MAX);
     void *p[8], *small, *large;
 
-    (void)state;
     for (int i = 0; i < 8; i++)
         p[i] = get(s, 2 * SLAB_ALIGN);
     slab_put(s, p[0]);
@@ -144,14 +137,13 @@ static void holes_are_filled_tightly(void **state)
     assert_int_equal(source.held, 0);
 }
 
-static void memory_that_is_scarce_is_used_up(void **state)
+TEST(memory_that_is_scarce_is_used_up)
 {
     struct source source;
     struct slab *s = open_slab(&source, CHUNK + 3 * SLAB_ALIGN);
     struct err err = {0};
     void *a, *b, *c;
 
-    (void)state;
     assert_int_equal(slab_reserve(s, CHUNK, NULL), 0);
     a = get(s, CHUNK);
     b = get(s, 3 * SLAB_ALIGN); /* no chunk is left, but this much */
@@ -217,14 +209,13 @@ static void *play(void *arg)
     return NULL;
 }
 
-static void pieces_of_many_threads_never_overlap(void **state)
+TEST(pieces_of_many_threads_never_overlap)
 {
     struct source source;
     struct slab *s = open_slab(&source, 24 * CHUNK);
     struct player players[3];
     pthread_t threads[3];
 
-    (void)state;
     for (int i = 0; i < 3; i++) {
         players[i] = (struct player){s, (uint32_t)i + 1, 0};
         assert_int_equal(pthread_create(&threads[i], NULL, play, &players[i]), 0);
@@ -241,15 +232,4 @@ static void pieces_of_many_threads_never_overlap(void **state)
     assert_int_equal(held(s), 0); /* all had joined to whole chunks again */
     assert_int_equal(source.held, 0);
     slab_free(&s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_chunk_serves_many_in_turn),
-        cmocka_unit_test(holes_are_filled_tightly),
-        cmocka_unit_test(memory_that_is_scarce_is_used_up),
-        cmocka_unit_test(pieces_of_many_threads_never_overlap),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

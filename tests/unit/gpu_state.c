@@ -2,17 +2,12 @@
  * gpu_state - a session that was saved and loaded goes on bit for bit as if nothing had happened,
  * and bytes that are not a session's state are refused or do no harm
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <unistd.h>
 
-#include "tests/support/onnx_build.h"
+#include "tests/support/pixel_nets.h"
 #include "tests/support/sample.h"
 #include "tests/support/state_walk.h"
+#include "tests/support/line_case.h"
 
 #define FRAMES 40
 
@@ -112,12 +107,11 @@ static void walk_in_two(const struct gpu_session_config *c, int at, const struct
     line_close(&b);
 }
 
-static void a_loaded_session_goes_on_as_the_saved_one(void **state)
+TEST(a_loaded_session_goes_on_as_the_saved_one)
 {
     static const int at[] = {0, 1, 2, 5, 11, 18, 19, 27, 33, 39, 40};
     struct step steps[FRAMES];
 
-    (void)state;
     for (int cells = 0; cells < 2; cells++) {
         const struct gpu_session_config c = walk_config(cells);
         size_t len;
@@ -131,7 +125,7 @@ static void a_loaded_session_goes_on_as_the_saved_one(void **state)
     }
 }
 
-static void only_a_new_session_of_the_same_shape_takes_it(void **state)
+TEST(only_a_new_session_of_the_same_shape_takes_it)
 {
     struct gpu_session_config c = walk_config(0), other;
     struct line a, b;
@@ -139,7 +133,6 @@ static void only_a_new_session_of_the_same_shape_takes_it(void **state)
     size_t len, n;
     uint8_t *buf;
 
-    (void)state;
     assert_int_equal(line_open(&a, &c), 0);
     walk(&a, 0);
     buf = save(a.s, &len);
@@ -181,11 +174,10 @@ static void try_truncations(const struct gpu_session_config *c)
     line_close(&l);
 }
 
-static void every_truncation_is_refused(void **state)
+TEST(every_truncation_is_refused)
 {
     const struct gpu_session_config paper = small_config(), cells = small_cells_config();
 
-    (void)state;
     try_truncations(&paper);
     try_truncations(&cells);
 }
@@ -212,11 +204,10 @@ static void try_flips(const struct gpu_session_config *c)
     line_close(&l);
 }
 
-static void a_flipped_byte_is_refused_or_harmless(void **state)
+TEST(a_flipped_byte_is_refused_or_harmless)
 {
     const struct gpu_session_config paper = small_config(), cells = small_cells_config();
 
-    (void)state;
     try_flips(&paper);
     try_flips(&cells);
 }
@@ -359,33 +350,29 @@ static void tell_lies(const struct gpu_session_config *c, lie_fn *const *lies)
     line_close(&l);
 }
 
-static void lies_are_refused(void **state)
+TEST(lies_are_refused)
 {
     const struct gpu_session_config paper = small_config(), cells = small_cells_config();
     lie_fn *const of_paper[] = {lie_of_lists, lie_of_points, lie_of_keyframes, NULL};
     lie_fn *const of_cells[] = {lie_of_lists, lie_of_points, lie_of_cells, NULL};
 
-    (void)state;
     tell_lies(&paper, of_paper);
     tell_lies(&cells, of_cells);
 }
 
 /* Keys that no cube has, and one for two points: nothing is found by them, and nothing breaks. */
-static void keys_of_no_cube_do_no_harm(void **state)
+LINE_TEST(keys_of_no_cube_do_no_harm)
 {
     const struct gpu_session_config c = small_cells_config();
     struct state_head h;
     struct state_layout layout;
-    struct line l;
     size_t len;
-    uint8_t *buf = small_state(&l, &c, &len);
+    uint8_t *buf = small_state(&line, &c, &len);
 
-    (void)state;
     assert_int_equal(state_check(&h, &layout, buf, len, &c, NULL), 0);
     memset(buf + layout.keys, 0xff, 8 * (size_t)h.n_slots);
-    assert_true(try_state(&l, buf, len));
+    assert_true(try_state(&line, buf, len));
     free(buf);
-    line_close(&l);
 }
 
 /* ------------------------------------------------------------------------- with networks */
@@ -398,14 +385,6 @@ struct nets {
     struct gpu_model *depth, *motion;
     char depth_path[64], motion_path[64];
 };
-
-static void write_model(const struct onnx_build *b, char *path)
-{
-    int fd = mkstemp(path);
-    assert_true(fd >= 0);
-    assert_int_equal(write(fd, b->file.p, b->file.n), (ssize_t)b->file.n);
-    close(fd);
-}
 
 static void open_model(struct gpu_model **m, struct gpu *g, enum gpu_model_kind kind,
                        const char *path)
@@ -421,34 +400,16 @@ static void open_model(struct gpu_model **m, struct gpu *g, enum gpu_model_kind 
     assert_int_equal(gpu_model_open(m, g, &info, NULL), 0);
 }
 
-/* depth = red + 1; motion = 0.05 (mean previous red, mean previous - current green, ray x), so
+/* motion = 0.05 (mean previous red, mean previous - current green, ray x), so
  * that a pose shows whether the previous picture was the right one. */
 static void open_nets(struct nets *n)
 {
     const struct gpu_config device = {.device = "cpu", .threads = 1};
-    const int64_t dw[4] = {1, 3, 1, 1}, mw[4] = {6, 8, 1, 1}, one = 1;
-    const float depth_w[3] = {1, 0, 0}, depth_b = 1;
-    float motion_w[48] = {[0] = 0.05f, [8 + 1] = 0.05f, [8 + 4] = -0.05f, [16 + 6] = 0.05f};
-    struct onnx_build b;
+    const float motion_w[48] = {[0] = 0.05f, [8 + 1] = 0.05f, [8 + 4] = -0.05f, [16 + 6] = 0.05f};
 
     *n = (struct nets){.depth_path = "/tmp/gpu_state_depth_XXXXXX",
                        .motion_path = "/tmp/gpu_state_motion_XXXXXX"};
-    onnx_begin(&b, 13);
-    onnx_input(&b, "picture", 1, 3, -1, -1);
-    onnx_f32(&b, "w", 4, dw, depth_w);
-    onnx_f32(&b, "b", 1, &one, &depth_b);
-    onnx_node(&b, "Conv", "picture w b", "metres");
-    onnx_end(&b, "metres");
-    write_model(&b, n->depth_path);
-    onnx_free(&b);
-    onnx_begin(&b, 13);
-    onnx_input(&b, "pair", 1, 8, -1, -1);
-    onnx_f32(&b, "w", 4, mw, motion_w);
-    onnx_node(&b, "Conv", "pair w", "planes");
-    onnx_node(&b, "GlobalAveragePool", "planes", "motion");
-    onnx_end(&b, "motion");
-    write_model(&b, n->motion_path);
-    onnx_free(&b);
+    pixel_nets_write(n->depth_path, n->motion_path, motion_w);
     assert_int_equal(gpu_open(&n->g, &device, NULL), 0);
     open_model(&n->depth, n->g, GPU_MODEL_DEPTH, n->depth_path);
     open_model(&n->motion, n->g, GPU_MODEL_MOTION, n->motion_path);
@@ -488,7 +449,7 @@ static void learned_frame(struct gpu_frame *f, struct gpu *g, struct gpu_session
     assert_int_equal(gpu_wait(g, &batch, 1, NULL), 0);
 }
 
-static void the_previous_picture_is_kept(void **state)
+TEST(the_previous_picture_is_kept)
 {
     static uint8_t rgb[W * H * 3];
     struct gpu_session *whole, *first, *second, *without;
@@ -498,7 +459,6 @@ static void the_previous_picture_is_kept(void **state)
     uint8_t *buf;
     size_t len;
 
-    (void)state;
     open_nets(&n);
     whole = new_session(&n, n.motion);
     first = new_session(&n, n.motion);
@@ -523,18 +483,4 @@ static void the_previous_picture_is_kept(void **state)
     gpu_session_free(&second);
     gpu_session_free(&without);
     close_nets(&n);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_loaded_session_goes_on_as_the_saved_one),
-        cmocka_unit_test(only_a_new_session_of_the_same_shape_takes_it),
-        cmocka_unit_test(lies_are_refused),
-        cmocka_unit_test(keys_of_no_cube_do_no_harm),
-        cmocka_unit_test(every_truncation_is_refused),
-        cmocka_unit_test(a_flipped_byte_is_refused_or_harmless),
-        cmocka_unit_test(the_previous_picture_is_kept),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,6 @@
 /* gpu_state_builds - states that other builds wrote: their sections are skipped or told */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "tests/support/state_walk.h"
+#include "tests/support/unit.h"
 
 /* The row, and a section behind it, in memory of its own. */
 static uint8_t *with_one_more(const uint8_t *buf, size_t *len, const char *tag, unsigned flags)
@@ -35,7 +30,7 @@ static int load_as_new(const struct line *l, const uint8_t *buf, size_t len, str
     return rc;
 }
 
-static void sections_of_other_builds_are_skipped_or_told(void **state)
+TEST(sections_of_other_builds_are_skipped_or_told)
 {
     static const struct {
         const char *tag;
@@ -54,7 +49,6 @@ static void sections_of_other_builds_are_skipped_or_told(void **state)
     size_t len, n;
     uint8_t *buf = small_state(&l, &c, &len), *row, *version;
 
-    (void)state;
     for (size_t i = 0; i < sizeof more / sizeof *more; i++) {
         n = len;
         row = with_one_more(buf, &n, more[i].tag, more[i].flags);
@@ -69,12 +63,4 @@ static void sections_of_other_builds_are_skipped_or_told(void **state)
     assert_int_equal(load_as_new(&l, buf, len, &err), ERR_UNSUPPORTED);
     free(buf);
     line_close(&l);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sections_of_other_builds_are_skipped_or_told),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

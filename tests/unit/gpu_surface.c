@@ -1,10 +1,4 @@
 /* A depth picture's surface: (O1)-(O6) by hand, against a general solver, and on noise. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +6,7 @@
 #include "proto/geom/solve.h"
 #include "tests/support/shape.h"
 #include "tests/support/shape_random.h"
+#include "tests/support/unit.h"
 
 static const struct intrinsics K = {525, 525, 319.5f, 239.5f};
 
@@ -33,18 +28,16 @@ static void close_surface(struct surface *s, float *depth)
 }
 
 /* exp(-x) within 0.5 % of it, relatively, in the range that the filter asks for. */
-static void decay_is_exp(void **state)
+TEST(decay_is_exp)
 {
-    (void)state;
     for (float x = 0; x < 9; x += 0.01f)
         assert_float_equal(surface_decay(x) / expf(-x), 1, 5e-3f);
 }
 
 /* The least eigenvector of matrices of points about a plane is that of Jacobi's rotations. */
-static void least_eigenvector(void **state)
+TEST(least_eigenvector)
 {
     uint32_t lot = 5;
-    (void)state;
     for (int k = 0; k < 1000; k++) {
         float c[6] = {0};
         double a[9], value[3], vector[9], dot;
@@ -71,12 +64,11 @@ static void least_eigenvector(void **state)
 
 /* A wall 1 m in front of a camera of 500 pixels: neighbours are 2 mm apart, all of their normals
  * are (0, 0, -1), and every pixel but those of the last row and column has two triangles. */
-static void wall(void **state)
+TEST(wall)
 {
     struct surface s;
     struct surface_params p = surface_params_default();
     float *depth;
-    (void)state;
     open_surface(&s, &depth, 41, 31, 1);
     s.K.fx = s.K.fy = 500;
     for (int i = 0; i < 41 * 31; i++)
@@ -93,13 +85,12 @@ static void wall(void **state)
 
 /* Two walls 20 cm apart: the filter mixes them nowhere, no triangle joins them. A pixel without
  * depth takes the six triangles around it along. */
-static void step_and_hole(void **state)
+TEST(step_and_hole)
 {
     struct surface s;
     struct surface_params p = surface_params_default();
     float *depth;
     int gone = 0;
-    (void)state;
     open_surface(&s, &depth, 60, 40, 1);
     for (int i = 0; i < 60 * 40; i++)
         depth[i] = i % 60 < 30 ? 1.0f : 1.2f;
@@ -126,11 +117,10 @@ static void step_and_hole(void **state)
  * Table 1 of the paper: a wall at right angles to the camera, with the noise of shape.h. Its means
  * are 4.84 and 13.89 degrees on a real sensor; bounds are 2 and 5.
  */
-static void noisy_wall(void **state)
+TEST(noisy_wall)
 {
     const float far[2] = {1.5f, 3.5f}, bound[2] = {2, 5};
     struct surface_params p = surface_params_default();
-    (void)state;
     for (int k = 0; k < 2; k++) {
         struct surface s;
         float *depth;
@@ -155,13 +145,12 @@ static void noisy_wall(void **state)
 
 /* Nothing, one pixel, numbers of chance: whatever comes out is finite, and nothing has no
  * surface. */
-static void wild(void **state)
+TEST(wild)
 {
     struct surface s;
     struct surface_params p = surface_params_default();
     float *depth;
     uint32_t lot = 9;
-    (void)state;
     open_surface(&s, &depth, 50, 40, 1);
     surface_cpu_run(&s, &p);
     assert_true(s.sums->n == 0 && s.limits->resolution_m == 0);
@@ -180,14 +169,4 @@ static void wild(void **state)
         assert_true(isfinite(s.limits->length) && isfinite(s.limits->chord));
     }
     close_surface(&s, depth);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(decay_is_exp), cmocka_unit_test(least_eigenvector),
-        cmocka_unit_test(wall),         cmocka_unit_test(step_and_hole),
-        cmocka_unit_test(noisy_wall),   cmocka_unit_test(wild),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

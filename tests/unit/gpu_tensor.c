@@ -1,16 +1,11 @@
 /* Tensors: pairs, bases and areas by hand, growing, and what moving a scene changes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "gpu/recognise/tensor_point.h"
 #include "tests/support/shape.h"
 #include "tests/support/shape_random.h"
+#include "tests/support/unit.h"
 
 #define ADD(sum, area) (*(sum) += (area))
 TENSOR_CLIP_DEFINE(clip, ADD)
@@ -40,11 +35,10 @@ static double area_of(const struct vec3 v[3])
 
 /* Areas of triangles that lie in the grid add up to their area within 1e-5; those outside add
  * nothing. */
-static void areas_add_up(void **state)
+TEST(areas_add_up)
 {
     uint32_t lot = 1, sum[TENSOR_VOXELS] = {0}, none[TENSOR_VOXELS] = {0};
     double area = 0;
-    (void)state;
     for (int k = 0; k < 40; k++) {
         struct vec3 v[3] = {lot_in(&lot, 0, 10), lot_in(&lot, 0, 10), lot_in(&lot, 0, 10)};
         struct vec3 out[3] = {lot_in(&lot, 0, 10), lot_in(&lot, 0, 10), lot_in(&lot, 0, 10)};
@@ -59,11 +53,10 @@ static void areas_add_up(void **state)
 }
 
 /* Small triangles, as those of a picture: ten thousand of a third of a voxel. */
-static void small_areas_add_up(void **state)
+TEST(small_areas_add_up)
 {
     uint32_t lot = 2, sum[TENSOR_VOXELS] = {0};
     double area = 0;
-    (void)state;
     for (int k = 0; k < 10000; k++) {
         struct vec3 at = lot_in(&lot, 1, 9), v[3];
         for (int i = 0; i < 3; i++) {
@@ -78,10 +71,9 @@ static void small_areas_add_up(void **state)
 
 /* The square 0 <= x, y <= 2 at z = 5.5, as two triangles, is one in each of four voxels; at z = 5,
  * the face between two voxels, it counts once. What sticks out of the grid does not count. */
-static void squares_by_hand(void **state)
+TEST(squares_by_hand)
 {
     const float heights[2] = {5.5f, 5.0f};
-    (void)state;
     for (int k = 0; k < 2; k++) {
         uint32_t sum[TENSOR_VOXELS] = {0};
         float z = heights[k];
@@ -104,14 +96,13 @@ static void squares_by_hand(void **state)
 }
 
 /* Two points 2 m away, 2 cm apart along x, with normals 60 degrees apart. */
-static void basis_by_hand(void **state)
+TEST(basis_by_hand)
 {
     struct vec3 point[2] = {{-0.01f, 0, 2}, {0.01f, 0, 2}};
     struct vec3 normal[2] = {{-0.5f, 0, -sqrtf(0.75f)}, {0.5f, 0, -sqrtf(0.75f)}};
     struct surface s = {.w = 2, .h = 1, .point = point, .normal = normal};
     struct tensor t;
     const float r[9] = {0, -1, 0, 1, 0, 0, 0, 0, -1}; /* by columns x, y, z: see below */
-    (void)state;
     tensor_basis(&t, &s, 1);
     assert_float_equal(t.T_cb.t[0], 0, 1e-7f);
     assert_float_equal(t.T_cb.t[2], 2, 1e-7f);
@@ -126,14 +117,13 @@ static void basis_by_hand(void **state)
 /* A grid of voxels of 10 cm around a point 2 m away, behind a pixel at 2 m: layers 0 to 5 begin at
  * 2.05 m at most and are seen, 6 begins at 2.1 m. Nothing measured hides nothing, and what lies
  * beside the picture is hidden. */
-static void hidden_by_hand(void **state)
+TEST(hidden_by_hand)
 {
     struct vec3 point = {0, 0, 2};
     struct surface s = {.w = 1, .h = 1, .K = {1, 1, 0, 0}, .point = &point};
     struct tensor_params p = tensor_params_default();
     struct tensor t = {.T_cb = {{1, 0, 0, 0, 1, 0, 0, 0, 1}, {0, 0, 2}}};
     struct tensor_grid g;
-    (void)state;
     p.unit_m = 0.1f;
     p.voxel = 1;
     for (uint32_t layer = 0; layer < 10; layer++) {
@@ -151,11 +141,10 @@ static void hidden_by_hand(void **state)
 
 /* A mesh of 8 x 8 squares joins all; without the squares of a column it does not join what lies on
  * its two sides, and without one square it still does. */
-static void joined_by_hand(void **state)
+TEST(joined_by_hand)
 {
     uint8_t mesh[64];
     struct surface s = {.w = 8, .h = 8, .mesh = mesh};
-    (void)state;
     memset(mesh, SURFACE_NEAR | SURFACE_FAR, sizeof mesh);
     assert_true(tensor_joined(&s, 1 * 8 + 1, 4 * 8 + 6) && tensor_joined(&s, 4 * 8 + 6, 1 * 8 + 1));
     assert_true(tensor_joined(&s, 6 * 8 + 2, 1 * 8 + 2));
@@ -201,12 +190,11 @@ static void close_scene(struct scene *c)
 }
 
 /* A plane has no pair, and so no tensor. */
-static void planes_have_none(void **state)
+TEST(planes_have_none)
 {
     struct shape_place table = {SHAPE_TABLE, rigid_identity()};
     struct rigid T_wc = shape_around(vec3_make(0, 0, 0), 10, 40, 0.8f);
     struct scene c;
-    (void)state;
     open_scene(&c, &table, 1, &T_wc);
     assert_true(c.s.sums->n > 100000);
     assert_int_equal(*c.t.n_pairs, 0);
@@ -215,14 +203,13 @@ static void planes_have_none(void **state)
 }
 
 /* Pairs are what (O7) says, and most of their tensors are not empty. */
-static void pairs_are_valid(void **state)
+TEST(pairs_are_valid)
 {
     struct shape_place tortoise = {SHAPE_TORTOISE, rigid_identity()};
     struct rigid T_wc = shape_around(vec3_make(0, 0, 0), 30, 35, 0.7f);
     struct scene c;
     uint32_t joined = 0;
     int full = 0;
-    (void)state;
     open_scene(&c, &tortoise, 1, &T_wc);
     assert_int_equal(*c.t.n_tensors, 60);
     for (uint32_t i = 0; i < tensor_cells(&c.p, 320, 240); i++)
@@ -251,7 +238,7 @@ static void pairs_are_valid(void **state)
  * The same surface, moved: all points and normals of a picture are turned and shifted, and the
  * tensor of the same pair is made anew.
  */
-static void moving_changes_little(void **state)
+TEST(moving_changes_little)
 {
     struct shape_place figure = {SHAPE_FIGURE, rigid_identity()};
     struct rigid T_wc = shape_around(vec3_make(0, 0, 0), 30, 35, 0.7f);
@@ -259,7 +246,6 @@ static void moving_changes_little(void **state)
     struct scene c;
     struct tensor *before;
     uint64_t moved = 0, all = 0;
-    (void)state;
     open_scene(&c, &figure, 1, &T_wc);
     before = malloc(sizeof *before * 60);
     assert_non_null(before);
@@ -294,7 +280,7 @@ static void moving_changes_little(void **state)
 
 /* What is in the grid but not joined to the pair does not count: a ball beside the object, 2 cm in
  * front of it in the picture, changes no tensor that it does not hide a part of. */
-static void grows_only_along_the_surface(void **state)
+TEST(grows_only_along_the_surface)
 {
     struct shape_place place[2] = {{SHAPE_PYRAMID, rigid_identity()},
                                    {SHAPE_BALL, shape_put(0, 0, 0, 0.18f)}};
@@ -302,7 +288,6 @@ static void grows_only_along_the_surface(void **state)
     struct scene alone, both;
     struct surface_params sp = surface_params_default();
     uint32_t same = 0, hidden = 0;
-    (void)state;
     open_scene(&alone, place, 1, &T_wc);
     open_scene(&both, place, 2, &T_wc);
     *both.s.limits = *alone.s.limits; /* so that only the ball itself makes a difference */
@@ -322,16 +307,4 @@ static void grows_only_along_the_surface(void **state)
     assert_true(same > 20);
     close_scene(&alone);
     close_scene(&both);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(areas_add_up),          cmocka_unit_test(small_areas_add_up),
-        cmocka_unit_test(squares_by_hand),       cmocka_unit_test(basis_by_hand),
-        cmocka_unit_test(hidden_by_hand),        cmocka_unit_test(joined_by_hand),
-        cmocka_unit_test(planes_have_none),      cmocka_unit_test(pairs_are_valid),
-        cmocka_unit_test(moving_changes_little), cmocka_unit_test(grows_only_along_the_surface),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

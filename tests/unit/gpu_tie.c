@@ -1,13 +1,6 @@
 /* Worlds that are tied by pictures and depth: descriptors, confirmed pairs, the graph; and above
  * all what must not be tied. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +8,7 @@
 #include "gpu/tie/graph.h"
 #include "gpu/tie/ties.h"
 #include "tests/support/stones.h"
+#include "tests/support/unit.h"
 
 #define RAD (3.14159265358979323846 / 180)
 
@@ -43,11 +37,10 @@ static void motion(struct sim3 *T_ba, const struct rigid *T_a, const struct rigi
 
 static struct confirm_result result;
 
-static void bits_that_differ(void **state)
+TEST(bits_that_differ)
 {
     uint64_t a[4] = {0, ~0ull, 0x0123456789abcdefull, 5}, b[4];
 
-    (void)state;
     assert_int_equal(describe_differ(a, a), 0);
     for (int n = 0; n < 256; n++) {
         memcpy(b, a, sizeof b);
@@ -59,7 +52,7 @@ static void bits_that_differ(void **state)
 
 /* The same picture gives the same keyframe; one that is grey all over, too small or without depth
  * gives one that ties nothing. */
-static void nothing_to_see(void **state)
+TEST(nothing_to_see)
 {
     const struct rigid T = scene_pose(0.2f, 0, -1, 0.1f);
     struct tie_params strict = *stones_params();
@@ -70,7 +63,6 @@ static void nothing_to_see(void **state)
                                  .depth_w = STONES_W,
                                  .depth_h = STONES_H};
 
-    (void)state;
     strict.confirm_least = 320;
     stones_see(&one, &T, 7, 1);
     stones_see(&other, &T, 7, 1);
@@ -97,7 +89,7 @@ static void nothing_to_see(void **state)
 /* Two views of one room, exact and with depth that errs by 8 %, as networks do: a pixel is a
  * centimetre at the wall, so two are allowed at most, three where the depths err against each
  * other. */
-static void one_room(void **state)
+TEST(one_room)
 {
     static const struct {
         float x, z, yaw, by, m, degrees;
@@ -109,7 +101,6 @@ static void one_room(void **state)
     struct sim3 truth;
     double off[2];
 
-    (void)state;
     stones_see(&one, &T_a, 7, 1);
     for (size_t i = 0; i < sizeof to / sizeof *to; i++) {
         const struct rigid T_b = scene_pose(to[i].x, 0.05f, to[i].z, to[i].yaw);
@@ -126,12 +117,11 @@ static void one_room(void **state)
 }
 
 /* Other rooms, and walls that are the same everywhere: no pair is confirmed that is wrong. */
-static void other_rooms(void **state)
+TEST(other_rooms)
 {
     struct sim3 truth;
     double off[2];
 
-    (void)state;
     for (int i = 0; i < 12; i++) {
         const struct rigid T_a = scene_pose(0.1f * (float)i - 0.5f, 0, -1, 0.3f * (float)i);
         const struct rigid T_b = scene_pose(0.3f, 0, -1.2f, 0.3f * (float)(i % 5));
@@ -217,7 +207,7 @@ static void kept_and_read_back(struct ties *t, uint32_t n, const struct ties_pla
 /* Three worlds of one room and one of another: the second is tied to the first by its second
  * keyframe, not by its first; the third through the second; the last to none, and where it was
  * claimed to be it stays. */
-static void worlds_of_a_room(void **state)
+TEST(worlds_of_a_room)
 {
     static struct ties_place place[TIES_WORLDS];
     struct sim3 truth[4];
@@ -225,7 +215,6 @@ static void worlds_of_a_room(void **state)
     struct ties *t;
     uint32_t n = 0;
 
-    (void)state;
     assert_int_equal(ties_new(&t, stones_params(), &err), 0);
     for (int i = 0; i < 4; i++) {
         const double d[6] = {0.2 * i, -0.9 * i, 0.1 * i, 3.0 * i, -0.5 * i, 2.0 * i};
@@ -293,13 +282,12 @@ static void from_another_walk(struct convention_votes *v, const struct sim3 *T_b
 /* A walk that is said in each convention is named by that one, however much the depth errs; one
  * that is said as it should be is not, nor is a camera that turns on the spot, stands still, or
  * whose poses are those of another walk. */
-static void conventions_are_named(void **state)
+TEST(conventions_are_named)
 {
     struct convention_votes votes[CONVENTIONS] = {{.n = 0}}, spot = {.n = 0}, wrong = {.n = 0};
     struct rigid last = {.t = {0}}, T;
     int n = 0;
 
-    (void)state;
     for (int i = 0; i < 18; i++) {
         float a = 0.4f * (float)i;
 
@@ -337,12 +325,11 @@ static void conventions_are_named(void **state)
     assert_int_equal(convention_of(&spot, stones_params()), CONVENTION_GIVEN);
 }
 
-static void room_for_keyframes(void **state)
+TEST(room_for_keyframes)
 {
     struct err err = {0};
     struct ties *t;
 
-    (void)state;
     assert_int_equal(ties_new(&t, stones_params(), &err), 0);
     for (uint32_t i = 0; i < TIES_KEYFRAMES; i++)
         assert_non_null(ties_room(t, i));
@@ -365,14 +352,13 @@ static void edge_of(struct graph_edge *e, uint32_t a, uint32_t b, const struct s
 /* A way of 40 m around a square in twenty pieces, each of which is 2 % too long and turns a little
  * too far. The last one sees the first: what the end is off by goes down to a tenth, and the pieces
  * between share it. */
-static void a_loop(void **state)
+TEST(a_loop)
 {
     struct graph_node node[NODES], truth[NODES];
     struct graph_edge edge[NODES];
     struct err err = {0};
     double before, after, halfway;
 
-    (void)state;
     truth[0].T = sim3_identity();
     for (int i = 1; i < NODES; i++) {
         const double d[6] = {0, i % 5 == 0 ? 90 * RAD : 0, 0, 0, 0, 0};
@@ -403,14 +389,13 @@ static void a_loop(void **state)
 }
 
 /* One edge of many is wrong by metres: it moves nothing much. What nothing ties is not known. */
-static void a_wrong_edge(void **state)
+TEST(a_wrong_edge)
 {
     struct graph_node node[4];
     struct graph_edge edge[6];
     struct sim3 step = sim3_identity(), wrong = sim3_identity();
     struct err err = {0};
 
-    (void)state;
     step.t[0] = 1;
     wrong.t[1] = 4;
     for (int i = 0; i < 4; i++)
@@ -424,12 +409,11 @@ static void a_wrong_edge(void **state)
 }
 
 /* exp and log, and what takes them back. */
-static void small_things(void **state)
+TEST(small_things)
 {
     double A[9] = {4, 0, 0, 2, 5, 0, 1, 3, 6}, b[3] = {7, 10, 10};
     double singular[4] = {1, 0, 1, 1}, c[2] = {1, 1};
 
-    (void)state;
     for (int i = 0; i < 20; i++) {
         const double d[6] = {0.14 * i, -0.03 * i, 0.05 * i, i, 2, -i};
         struct sim3 T = sim3_identity(), back;
@@ -450,17 +434,4 @@ static void small_things(void **state)
     assert_float_equal(b[1], 1, 1e-12);
     assert_float_equal(b[2], 1, 1e-12);
     assert_false(small_solve(singular, c, 2));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bits_that_differ),   cmocka_unit_test(nothing_to_see),
-        cmocka_unit_test(one_room),           cmocka_unit_test(other_rooms),
-        cmocka_unit_test(worlds_of_a_room),   cmocka_unit_test(conventions_are_named),
-        cmocka_unit_test(room_for_keyframes), cmocka_unit_test(a_loop),
-        cmocka_unit_test(a_wrong_edge),       cmocka_unit_test(small_things),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

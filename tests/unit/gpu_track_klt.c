@@ -1,15 +1,10 @@
 /* Tracks: (L1)-(L6) by hand, on pictures that moved by a known way, and on what cannot be
  * followed. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "gpu/track/corner_point.h"
+#include "tests/support/unit.h"
 
 #define W 160
 #define H 120
@@ -77,10 +72,9 @@ static uint32_t live(const struct track *t)
 }
 
 /* (L1) A picture with one white pixel at (4, 4): weights 3, 3 of 64 at (2, 2); 1, 3 at (1, 2). */
-static void halves_by_hand(void **state)
+TEST(halves_by_hand)
 {
     uint8_t p[10 * 10] = {0};
-    (void)state;
     p[44] = 255;
     assert_int_equal(pyramid_half(p, 10, 10, 2, 2), (9 * 255 + 32) / 64);
     assert_int_equal(pyramid_half(p, 10, 10, 1, 2), (3 * 255 + 32) / 64);
@@ -93,7 +87,7 @@ static void halves_by_hand(void **state)
 }
 
 /* (L3) The same gradient everywhere is no structure: there is no step. */
-static void windows_without_structure_are_none(void **state)
+TEST(windows_without_structure_are_none)
 {
     struct klt_window s = {.x = KLT_WINDOW * 160,
                            .y = KLT_WINDOW * 80,
@@ -104,7 +98,6 @@ static void windows_without_structure_are_none(void **state)
     struct klt_other d = {10, 100, 100, 100};
     struct klt_place p = {20.0f, 20.0f, 1};
     const struct track_level l = {W, H, 0};
-    (void)state;
     assert_true(m.det == 0.0);
     struct track t;
     params_fill(&t.params, &track_params_stage, NULL, NULL);
@@ -116,7 +109,7 @@ static void windows_without_structure_are_none(void **state)
 /* (L3) Gradients of 16 sixteenths, a level a pixel, along x in one half of the window and along y
  * in the other; no means. Where the first window is 8 eighths, a level, above the second one times
  * the gradient's sign, the step is a pixel: bx = N/2 * 16 * 8, xx = N/2 * 256, 2 bx / xx = 1. */
-static void step_by_hand(void **state)
+TEST(step_by_hand)
 {
     int half = KLT_WINDOW / 2;
     struct klt_window s = {.vv = 1000, .xx = half * 256, .yy = half * 256, .xv = half * 16 * 8};
@@ -124,7 +117,6 @@ static void step_by_hand(void **state)
     struct klt_other d = {.vv = 1000, .yv = half * 16 * 4};
     struct klt_place p = {20.0f, 30.0f, 1};
     const struct track_level l = {W, H, 0};
-    (void)state;
     assert_int_equal(klt_step(&p, &m, &s, &d, &l), 1);
     assert_float_equal(p.x, 21.0f, 1e-6f);
     assert_float_equal(p.y, 29.5f, 1e-6f);
@@ -138,10 +130,9 @@ static void step_by_hand(void **state)
 }
 
 /* (L6) Against a plain sum over the window. */
-static void response_is_that_of_a_naive_sum(void **state)
+TEST(response_is_that_of_a_naive_sum)
 {
     struct rig r;
-    (void)state;
     open_rig(&r);
     draw(&r, 0, 0, 1);
     run(&r, NULL, 0);
@@ -163,12 +154,11 @@ static void response_is_that_of_a_naive_sum(void **state)
 
 /* Frames move by an even way, by several pixels a frame, and get brighter: each track ends up where
  * its start was carried, to a tenth of a pixel. */
-static void tracks_follow(void **state)
+TEST(tracks_follow)
 {
     struct rig r;
     uint32_t n = 0, wrong = 0;
     const uint32_t frames = 12;
-    (void)state;
     open_rig(&r);
     for (uint32_t f = 0; f < frames; f++) {
         draw(&r, 3.4f * (float)f, -1.7f * (float)f, 1.0f + 0.02f * (float)f);
@@ -191,11 +181,10 @@ static void tracks_follow(void **state)
 }
 
 /* (L2) A jump of a quarter of the picture: found by the shift of the smallest pictures. */
-static void large_jumps_are_followed(void **state)
+TEST(large_jumps_are_followed)
 {
     struct rig r;
     uint32_t went_on;
-    (void)state;
     open_rig(&r);
     draw(&r, 0, 0, 1);
     run(&r, NULL, 0);
@@ -214,11 +203,10 @@ static void large_jumps_are_followed(void **state)
 
 /* The same picture again and again: nothing moves, nothing is lost or new, ids stay, and a track
  * has TRACK_KEPT observations at most. */
-static void a_frozen_picture_stays(void **state)
+TEST(a_frozen_picture_stays)
 {
     struct rig r;
     struct track_slot *was;
-    (void)state;
     open_rig(&r);
     draw(&r, 0, 0, 1);
     run(&r, NULL, 0);
@@ -242,12 +230,11 @@ static void a_frozen_picture_stays(void **state)
 }
 
 /* New corners: one a cell at most, where there is none; ids in the order of cells. */
-static void corners_are_balanced(void **state)
+TEST(corners_are_balanced)
 {
     struct rig r;
     uint8_t *used;
     uint32_t last = 0;
-    (void)state;
     open_rig(&r);
     used = calloc((size_t)r.t.n_cells, 1);
     draw(&r, 0, 0, 1);
@@ -269,12 +256,11 @@ static void corners_are_balanced(void **state)
 }
 
 /* (L5) Two tracks are put into one place: the older one stays. */
-static void of_two_in_one_place_the_older_stays(void **state)
+TEST(of_two_in_one_place_the_older_stays)
 {
     struct rig r;
     struct track_slot *a, *b;
     uint32_t younger, older;
-    (void)state;
     open_rig(&r);
     draw(&r, 0, 0, 1);
     run(&r, NULL, 0);
@@ -292,12 +278,11 @@ static void of_two_in_one_place_the_older_stays(void **state)
     close_rig(&r);
 }
 
-static void masks_and_restarts(void **state)
+TEST(masks_and_restarts)
 {
     struct rig r;
     uint8_t *mask = calloc(W, H);
     uint32_t ids;
-    (void)state;
     open_rig(&r);
     draw(&r, 0, 0, 1);
     run(&r, NULL, 0);
@@ -319,10 +304,9 @@ static void masks_and_restarts(void **state)
 
 /* No texture gives no tracks; another picture ends nearly all of them, and those that seem to go on
  * are few. */
-static void what_cannot_be_followed(void **state)
+TEST(what_cannot_be_followed)
 {
     struct rig r;
-    (void)state;
     open_rig(&r);
     memset(r.rgb, 127, (size_t)W * H * 3);
     run(&r, NULL, 0);
@@ -344,10 +328,9 @@ static void what_cannot_be_followed(void **state)
 }
 
 /* Pictures of any size have no more than TRACK_MOST tracks, and room for all that is laid out. */
-static void sizes(void **state)
+TEST(sizes)
 {
     const int side[][2] = {{64, 64}, {65, 97}, {256, 192}, {416, 128}, {1920, 1080}};
-    (void)state;
     for (size_t i = 0; i < sizeof side / sizeof *side; i++) {
         struct track t;
         size_t bytes = track_lay_out(&t, NULL, side[i][0], side[i][1]);
@@ -358,23 +341,4 @@ static void sizes(void **state)
         assert_int_equal(corner_cell(&t, t.w - 1, t.h - 1), t.n_cells - 1);
         free(base);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(halves_by_hand),
-        cmocka_unit_test(windows_without_structure_are_none),
-        cmocka_unit_test(step_by_hand),
-        cmocka_unit_test(response_is_that_of_a_naive_sum),
-        cmocka_unit_test(tracks_follow),
-        cmocka_unit_test(large_jumps_are_followed),
-        cmocka_unit_test(a_frozen_picture_stays),
-        cmocka_unit_test(corners_are_balanced),
-        cmocka_unit_test(of_two_in_one_place_the_older_stays),
-        cmocka_unit_test(masks_and_restarts),
-        cmocka_unit_test(what_cannot_be_followed),
-        cmocka_unit_test(sizes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

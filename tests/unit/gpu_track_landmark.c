@@ -1,12 +1,7 @@
 /* Tracks become landmarks (T6): by hand, and through the optimiser to the true places. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "gpu/track/landmark_point.h"
 #include "tests/support/landmark_case.h"
+#include "tests/support/unit.h"
 
 #include <string.h>
 
@@ -65,13 +60,12 @@ static float distance(struct vec3 a, struct vec3 b)
 
 /* Two cameras at x = 0 and x = 2, f = 100, c = 50, look along z. Both see (1, 0, 5): at 70 and
  * at 30. */
-static void two_rays_by_hand(void **state)
+TEST(two_rays_by_hand)
 {
     struct landmark_search_camera a = {rigid_identity(), {100, 100, 50, 50}}, b = a;
     const float left[2] = {70, 50}, right[2] = {30, 50};
     struct landmark_sum s = {{0}, {0}};
     struct vec3 p = {0, 0, 0};
-    (void)state;
     b.T_cw.t[0] = -2;
     landmark_add(&s, &a, left);
     landmark_add(&s, &b, right);
@@ -88,7 +82,7 @@ static void two_rays_by_hand(void **state)
 
 /* More frames than are kept: the last ones count, and the optimiser brings landmarks to their
  * places. An observation of 0.2 pixels at 4 m, f = 220, is 4 mm across. */
-static void landmarks_come_to_their_places(void **state)
+TEST(landmarks_come_to_their_places)
 {
     struct landmark_params p = landmark_params_default();
     struct landmark_search_params mp = landmark_search_params_default();
@@ -96,7 +90,6 @@ static void landmarks_come_to_their_places(void **state)
     struct landmark_search_batch b;
     struct err err;
     struct rig r;
-    (void)state;
     open_rig(&r, 40, 75);
     landmark_search_noise(noise);
     r.t.slot[3].id = 0;
@@ -129,11 +122,10 @@ static void landmarks_come_to_their_places(void **state)
 }
 
 /* A camera that does not move sees no landmark. */
-static void a_camera_that_stands_has_none(void **state)
+TEST(a_camera_that_stands_has_none)
 {
     struct landmark_params p = landmark_params_default();
     struct rig r;
-    (void)state;
     open_rig(&r, 20, 30);
     for (int k = 0; k < TRACK_KEPT; k++)
         r.camera[k] = r.camera[0];
@@ -142,14 +134,4 @@ static void a_camera_that_stands_has_none(void **state)
             memcpy(r.t.seen + 2 * (k * r.t.n_slots + i), r.t.seen + 2 * i, 2 * sizeof(float));
     assert_int_equal(landmark_cpu(&r.s, &p), 0);
     close_rig(&r);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(two_rays_by_hand),
-        cmocka_unit_test(landmarks_come_to_their_places),
-        cmocka_unit_test(a_camera_that_stands_has_none),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,39 +1,31 @@
 /* The Monte-Carlo optimiser: (T1)-(T5) by hand and by a naive search, and against
  * Levenberg-Marquardt. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <string.h>
 
 #include "tests/support/landmark_case.h"
+#include "tests/support/unit.h"
 
 static float *noise;
 
-static int make_noise(void **state)
+FIXTURE(make_noise)
 {
-    (void)state;
     noise = malloc(LANDMARK_SEARCH_NOISE_BYTES);
     assert_non_null(noise);
     landmark_search_noise(noise);
     return 0;
 }
 
-static int free_noise(void **state)
+FIXTURE(free_noise)
 {
-    (void)state;
     free(noise);
     return 0;
 }
 
 /* (T1) Counts of 65,536 in octants have a deviation of sqrt(65536 / 8 * 7 / 8) = 85: five of
  * these. */
-static void noise_fills_the_cube(void **state)
+TEST(noise_fills_the_cube)
 {
     uint32_t octant[8] = {0};
-    (void)state;
     for (uint32_t axis = 0; axis < 3; axis++)
         assert_true(noise[axis * LANDMARK_SEARCH_HYPOTHESES] == 0.0f);
     for (uint32_t j = 0; j < LANDMARK_SEARCH_HYPOTHESES; j++) {
@@ -54,14 +46,13 @@ static void noise_fills_the_cube(void **state)
  * is seen at (100 * 1.5/4 + 32, 50 * 2/4 + 24) = (69.5, 49); observed at (66.5, 45): the error is
  * |(3, 4)| = 5.
  */
-static void error_by_hand(void **state)
+TEST(error_by_hand)
 {
     struct landmark_search_camera c = {rigid_identity(), {100, 50, 32, 24}};
     struct landmark_search_observation o = {0, 66.5f, 45.0f};
     struct landmark_search_box box = {{0, 0, 1}, 0.5f, 0.0f};
     struct landmark_search_row r = landmark_search_row_make(&c, &o, vec3_make(1, 2, 4), &box);
     float nearest = INFINITY;
-    (void)state;
     assert_float_equal(landmark_search_error(&r, 1, 0, 0, &nearest), 5.0f, 1e-5f);
     assert_true(nearest == 4.0f);
     /* one step towards the camera by 0.5 * 0.5: (100 * 1/3.75 + 32, 50 * 2/3.75 + 24) */
@@ -78,11 +69,10 @@ static void error_by_hand(void **state)
 /* (T2) Two cameras see a landmark 4 m off, f = 100: a pixel is 4 cm there. Errors of 3 and 5
  * pixels: s = 2 * 4 * 0.04. A metre along the ray changes errors by 5 pixels on average, a metre
  * across it by 25: the box is five times as long. */
-static void first_box_by_hand(void **state)
+TEST(first_box_by_hand)
 {
     struct landmark_search_params p = {1024, 1, 2.0f, 0.5f, 100.0f};
     struct landmark_search_state st = {.n = 2};
-    (void)state;
     landmark_search_begin(&st, 8.0f, 0.08f, 10.0f, &p);
     assert_float_equal(st.box.s, 0.32f, 1e-6f);
     assert_float_equal(st.box.longer, 4.0f, 1e-5f);
@@ -95,11 +85,10 @@ static void first_box_by_hand(void **state)
 
 /* (T2) Cameras at x = -1 and x = 1 look along z at (0, 0, 4), f = 100: the mean ray is z, and a
  * metre along it moves what they see by 100 * 1 / 4^2 pixels. */
-static void ray_and_slope_by_hand(void **state)
+TEST(ray_and_slope_by_hand)
 {
     const struct landmark_search_box unit = {{0, 0, 0}, 1.0f, 0.0f};
     struct vec3 p = vec3_make(0, 0, 4), sum = {0, 0, 0}, mean;
-    (void)state;
     for (int i = -1; i < 2; i += 2) {
         struct landmark_search_camera c = {rigid_identity(), {100, 100, 32, 24}};
         struct landmark_search_observation o = {0, 32.0f - 25.0f * (float)i, 24.0f};
@@ -121,11 +110,10 @@ static void ray_and_slope_by_hand(void **state)
 
 /* (T4) The paper's round ends where a plain search in double ends. Two hypotheses whose residuals
  * differ by less than float can tell may change places: the bound is 60 roundings. */
-static void winner_is_that_of_a_naive_search(void **state)
+TEST(winner_is_that_of_a_naive_search)
 {
     struct landmark_case c;
     struct landmark_search_params p = landmark_search_params_paper();
-    (void)state;
     p.n_hypotheses = 4096;
     landmark_case_open(&c, 8, 12, 0.5f, 0.05f);
     for (int i = 0; i < c.b.n_landmarks; i++) {
@@ -176,9 +164,8 @@ static double mean_of_lm(const struct landmark_case *c)
 
 /* (T5) It minimises the mean error itself, Levenberg-Marquardt that of squares. With even noise the
  * one is at most a little smaller; where single observations are wrong it is smaller by far. */
-static void rounds_end_below_levenberg_marquardt(void **state)
+TEST(rounds_end_below_levenberg_marquardt)
 {
-    (void)state;
     for (int wrong = 0; wrong < 2; wrong++) {
         struct landmark_case c;
         struct landmark_search_params p = landmark_search_params_default();
@@ -202,11 +189,10 @@ static void rounds_end_below_levenberg_marquardt(void **state)
     }
 }
 
-static void nothing_gets_worse(void **state)
+TEST(nothing_gets_worse)
 {
     struct landmark_case c;
     struct landmark_search_params p = landmark_search_params_default();
-    (void)state;
     landmark_case_open(&c, 6, 10, 0.0f, 0.0f);
     c.b.landmark[1].n = 0;
     c.b.landmark[2].p.z = -5.0f;
@@ -226,12 +212,11 @@ static void nothing_gets_worse(void **state)
     landmark_case_close(&c);
 }
 
-static void company_changes_nothing(void **state)
+TEST(company_changes_nothing)
 {
     struct landmark_case c;
     struct landmark_search_params p = {256, 5, 4.0f, 0.4f, 10.0f};
     struct landmark_search_landmark was[9];
-    (void)state;
     landmark_case_open(&c, 9, 7, 0.7f, 0.1f);
     memcpy(was, c.b.landmark, sizeof was);
     landmark_search_cpu(&c.b, noise, &p);
@@ -245,13 +230,12 @@ static void company_changes_nothing(void **state)
     landmark_case_close(&c);
 }
 
-static void what_cannot_be_is_refused(void **state)
+TEST(what_cannot_be_is_refused)
 {
     struct landmark_case c;
     struct landmark_search_params p = landmark_search_params_paper(), bad;
     struct landmark_search_observation *o;
     struct err err;
-    (void)state;
     assert_int_equal(landmark_search_check_params(&p, &err), 0);
     for (int i = 0; i < 8; i++) {
         bad = p;
@@ -292,18 +276,4 @@ static void what_cannot_be_is_refused(void **state)
     landmark_case_close(&c);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(noise_fills_the_cube),
-        cmocka_unit_test(error_by_hand),
-        cmocka_unit_test(first_box_by_hand),
-        cmocka_unit_test(ray_and_slope_by_hand),
-        cmocka_unit_test(winner_is_that_of_a_naive_search),
-        cmocka_unit_test(rounds_end_below_levenberg_marquardt),
-        cmocka_unit_test(nothing_gets_worse),
-        cmocka_unit_test(company_changes_nothing),
-        cmocka_unit_test(what_cannot_be_is_refused),
-    };
-    return cmocka_run_group_tests(tests, make_noise, free_noise);
-}
+TEST_GROUP(make_noise, free_noise)

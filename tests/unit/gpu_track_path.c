@@ -1,14 +1,9 @@
 /* A path from tracks (P1)-(P11): its arithmetic by hand, a drawn walk whose truth is known, and
  * what no path can be made of. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "gpu/track/path_block.h"
 #include "gpu/track/path_record.h"
 #include "tests/support/views_case.h"
+#include "tests/support/unit.h"
 
 #define W 192
 #define H 144
@@ -67,9 +62,8 @@ static float off(const struct rig *r, float scale)
     return sqrtf(vec3_norm2(d));
 }
 
-static void logs_and_powers(void **state)
+TEST(logs_and_powers)
 {
-    (void)state;
     for (double x = 1e-3; x < 1e4; x *= 1.07) {
         assert_true(fabs(path_log(x) - log(x)) < 1e-9);
         assert_true(fabs(path_exp(path_log(x) / 4) / pow(x, 0.25) - 1) < 1e-9);
@@ -78,14 +72,13 @@ static void logs_and_powers(void **state)
 
 /* f = 100, c = 50: (1, -1, 2) from the origin is at (100, 0); when the camera has turned by a
  * quarter about its axis, at (100, 100). */
-static void seen_by_hand(void **state)
+TEST(seen_by_hand)
 {
     struct intrinsics K = {100, 100, 50, 50};
     struct path_pose T = {{1, 0, 0, 0, 1, 0, 0, 0, 1}, {0, 0, 0}};
     const double p[3] = {1, -1, 2}, behind[3] = {1, -1, 0.01};
     const double d[6] = {0, 0, 0, 0, 0, 2}; /* half of it is a tangent: 90 degrees about z */
     double c[3], u[2];
-    (void)state;
     assert_int_equal(path_project(c, u, &K, &T, p), 1);
     assert_true(u[0] == 100 && u[1] == 0);
     assert_int_equal(path_project(c, u, &K, &T, behind), 0);
@@ -95,13 +88,12 @@ static void seen_by_hand(void **state)
 }
 
 /* Each slope is what a small step changes. */
-static void slopes_are_differences(void **state)
+TEST(slopes_are_differences)
 {
     struct intrinsics K = {210, 190, 60, 40};
     struct path_pose T = {{1, 0, 0, 0, 1, 0, 0, 0, 1}, {0.1, -0.2, 0.3}};
     const double p[3] = {0.4, 0.3, 2}, turn[6] = {0, 0, 0, 0.3, -0.2, 0.5};
     double c[3], u[2], s[2][3], j[2][6];
-    (void)state;
     path_move(&T, turn);
     path_project(c, u, &K, &T, p);
     path_slope(s, &K, c);
@@ -118,10 +110,9 @@ static void slopes_are_differences(void **state)
     }
 }
 
-static void elements_have_their_place(void **state)
+TEST(elements_have_their_place)
 {
     uint32_t e = 0;
-    (void)state;
     for (uint32_t row = 0; row < PATH_UNKNOWNS; row++)
         for (uint32_t column = 0; column <= row; column++, e++) {
             struct path_at at = path_at_of(e);
@@ -132,11 +123,10 @@ static void elements_have_their_place(void **state)
 }
 
 /* Depth counts where it is known all around, and is no edge. */
-static void depths_of_edges_do_not_count(void **state)
+TEST(depths_of_edges_do_not_count)
 {
     float depth[25];
     struct path p;
-    (void)state;
     params_fill(&p.params, &track_params_stage, NULL, NULL);
     for (int i = 0; i < 25; i++)
         depth[i] = 2.0f;
@@ -154,11 +144,10 @@ static void depths_of_edges_do_not_count(void **state)
 }
 
 /* A walk of 2.8 m whose depths are 10 % too large and bent by 10 %: its scale is theirs. */
-static void walk_is_followed(void **state)
+TEST(walk_is_followed)
 {
     struct rig r;
     float worst = 0;
-    (void)state;
     open_rig(&r);
     for (int i = 0; i < FRAMES; i++) {
         views_case_draw(&r.scene, i, 1.1f);
@@ -172,11 +161,10 @@ static void walk_is_followed(void **state)
 }
 
 /* The same walk where every other frame's depths are a fifth larger. */
-static void scales_of_frames_are_found(void **state)
+TEST(scales_of_frames_are_found)
 {
     struct rig r;
     float worst = 0, apart = 0;
-    (void)state;
     open_rig(&r);
     for (int i = 0; i < FRAMES; i++) {
         views_case_draw(&r.scene, i, i % 2 ? 0.9f : 1.1f);
@@ -194,11 +182,10 @@ static void scales_of_frames_are_found(void **state)
 /* Six depths of noise 0.12 that half err alike, beside a prior of 0.15, which is worth 0.64 of one;
  * none; many. Depth of a keyframe that is seen 25 % too deep times 0.8; a later frame has the
  * keyframe's, and e is the most. */
-static void a_scale_by_hand(void **state)
+TEST(a_scale_by_hand)
 {
     struct path p = {.n_kept = 2, .order = {1, 0}};
     struct path_told told;
-    (void)state;
     params_fill(&p.params, &track_params_stage, NULL, NULL);
     assert_float_equal(path_sigma(&p, 6.0), 0.12f / sqrtf(3.64f), 1e-7f); /* 3 + 0.64 depths */
     assert_float_equal(path_sigma(&p, 0.0), 0.15f, 1e-7f);
@@ -215,11 +202,10 @@ static void a_scale_by_hand(void **state)
 }
 
 /* A lost frame has the last scale, and no error of its own. */
-static void the_lost_keep_the_scale(void **state)
+TEST(the_lost_keep_the_scale)
 {
     struct rig r;
     float last;
-    (void)state;
     open_rig(&r);
     for (int i = 0; i < 12; i++) {
         views_case_draw(&r.scene, i, i < 6 ? 1.0f : 1.2f);
@@ -237,10 +223,9 @@ static void the_lost_keep_the_scale(void **state)
     close_rig(&r);
 }
 
-static void frozen_stands_still(void **state)
+TEST(frozen_stands_still)
 {
     struct rig r;
-    (void)state;
     open_rig(&r);
     views_case_draw(&r.scene, 3, 1.0f);
     for (int i = 0; i < 12; i++) {
@@ -252,11 +237,10 @@ static void frozen_stands_still(void **state)
 }
 
 /* Without texture the guess stands, and the path goes on when there is some again. */
-static void nothing_to_see_is_lost(void **state)
+TEST(nothing_to_see_is_lost)
 {
     struct rig r;
     struct rigid T;
-    (void)state;
     open_rig(&r);
     for (int i = 0; i < 6; i++) {
         views_case_draw(&r.scene, i, 1.0f);
@@ -278,11 +262,10 @@ static void nothing_to_see_is_lost(void **state)
 }
 
 /* Frames 10 and 11 change places: the path goes there and back. */
-static void swapped_frames_are_followed(void **state)
+TEST(swapped_frames_are_followed)
 {
     static const int order[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 10, 12, 13};
     struct rig r;
-    (void)state;
     open_rig(&r);
     for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
         views_case_draw(&r.scene, order[i], 1.0f);
@@ -293,10 +276,9 @@ static void swapped_frames_are_followed(void **state)
 }
 
 /* A place from which nothing of the last one is seen; then a restart. */
-static void jumps_are_lost(void **state)
+TEST(jumps_are_lost)
 {
     struct rig r;
-    (void)state;
     open_rig(&r);
     for (int i = 0; i < 8; i++) {
         views_case_draw(&r.scene, i, 1.0f);
@@ -313,10 +295,9 @@ static void jumps_are_lost(void **state)
 }
 
 /* No depth at all: there are no landmarks, and each frame says so. */
-static void no_depth_is_lost(void **state)
+TEST(no_depth_is_lost)
 {
     struct rig r;
-    (void)state;
     open_rig(&r);
     for (int i = 0; i < 4; i++) {
         views_case_draw(&r.scene, i, 1.0f);
@@ -373,10 +354,9 @@ static float turns_off(float by)
 }
 
 /* (P10) Samples bring the turns nearer to the truth; wrong ones do not take the path over. */
-static void samples_say_how_it_turned(void **state)
+TEST(samples_say_how_it_turned)
 {
     float without = turns_off(0), with = turns_off(1), wrong = turns_off(1.5f);
-    (void)state;
     print_message("# %.3f degrees a frame without samples, %.3f with, %.3f with wrong ones\n",
                   (double)without, (double)with, (double)wrong);
     assert_true(with < 0.9f * without);
@@ -384,12 +364,11 @@ static void samples_say_how_it_turned(void **state)
 }
 
 /* The first version of the record knew of no turns. */
-static void records_without_turns_are_read(void **state)
+TEST(records_without_turns_are_read)
 {
     struct path_record is, was;
     uint8_t v1[sizeof is];
     struct rig r;
-    (void)state;
     open_rig(&r);
     for (int i = 0; i < 9; i++) {
         views_case_draw(&r.scene, i, 1.0f);
@@ -418,27 +397,4 @@ static void records_without_turns_are_read(void **state)
     assert_int_equal(
         path_record_valid(&is, &r.t, (const uint8_t *)r.t.slot, (const uint8_t *)r.p.landmark), 0);
     close_rig(&r);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(logs_and_powers),
-        cmocka_unit_test(seen_by_hand),
-        cmocka_unit_test(slopes_are_differences),
-        cmocka_unit_test(elements_have_their_place),
-        cmocka_unit_test(depths_of_edges_do_not_count),
-        cmocka_unit_test(walk_is_followed),
-        cmocka_unit_test(scales_of_frames_are_found),
-        cmocka_unit_test(a_scale_by_hand),
-        cmocka_unit_test(the_lost_keep_the_scale),
-        cmocka_unit_test(frozen_stands_still),
-        cmocka_unit_test(nothing_to_see_is_lost),
-        cmocka_unit_test(swapped_frames_are_followed),
-        cmocka_unit_test(jumps_are_lost),
-        cmocka_unit_test(no_depth_is_lost),
-        cmocka_unit_test(samples_say_how_it_turned),
-        cmocka_unit_test(records_without_turns_are_read),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,16 +2,11 @@
  * gpu_views_contrast - contrasts of a picture: 128 where it is plain, the same for a faint pattern
  * as for a strong one and under any light, and within a byte for every picture
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "gpu/views/contrast_point.h"
+#include "tests/support/unit.h"
 
 #define W 13
 #define H 9
@@ -31,12 +26,11 @@ static int wave(int i)
     return (i % W / 3 + i / W / 3) % 2 * 4;
 }
 
-static void plain_is_128(void **state)
+TEST(plain_is_128)
 {
     uint16_t level[W * H];
     uint8_t made[W * H];
 
-    (void)state;
     for (int bright = 0; bright < 256; bright += 51) {
         for (int i = 0; i < W * H; i++)
             level[i] = (uint16_t)(CONTRAST_ONE * bright);
@@ -56,23 +50,21 @@ static void all_of_wave(uint8_t to[W * H], int times, int plus)
     all(to, level);
 }
 
-static void light_changes_nothing(void **state)
+TEST(light_changes_nothing)
 {
     uint8_t dark[W * H], bright[W * H];
 
-    (void)state;
     all_of_wave(dark, 3, 10);
     all_of_wave(bright, 3, 180);
     assert_memory_equal(dark, bright, sizeof dark);
 }
 
 /* Ten times as strong a pattern: contrasts grow by what the floor of one level had taken. */
-static void faint_counts_as_strong(void **state)
+TEST(faint_counts_as_strong)
 {
     uint8_t faint[W * H], strong[W * H];
     double sums[2] = {0, 0};
 
-    (void)state;
     all_of_wave(faint, 1, 100);
     all_of_wave(strong, 10, 100);
     for (int i = 0; i < W * H; i++) {
@@ -85,12 +77,11 @@ static void faint_counts_as_strong(void **state)
 }
 
 /* The value in double, of the same levels. */
-static void as_the_formula_says(void **state)
+TEST(as_the_formula_says)
 {
     uint16_t level[W * H];
     uint8_t made[W * H];
 
-    (void)state;
     for (int round = 0; round < 50; round++) {
         srand((unsigned)round);
         for (int i = 0; i < W * H; i++)
@@ -110,16 +101,4 @@ static void as_the_formula_says(void **state)
             assert_true(fabs(made[i] - want) <= 0.51);
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plain_is_128),
-        cmocka_unit_test(light_changes_nothing),
-        cmocka_unit_test(faint_counts_as_strong),
-        cmocka_unit_test(as_the_formula_says),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,18 +2,13 @@
  * gpu_views_depth - what many views make of single-view depth that errs by a fifth and more: with
  * right poses the truth, with wrong ones nothing worse
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "gpu/views/field_point.h"
 #include "gpu/views/pose_check_point.h"
 #include "proto/crc32c.h"
 #include "tests/support/views_case.h"
+#include "tests/support/unit.h"
 
 #define W 96
 #define H 72
@@ -162,11 +157,10 @@ static void run(struct score *s, enum wrong wrong)
                   s->frame_single / s->n_frame);
 }
 
-static void test_right(void **state)
+TEST(test_right)
 {
     struct score s;
 
-    (void)state;
     run(&s, RIGHT);
     assert_true(s.n >= 2 * W * H);
     assert_true(s.final < 0.25 * s.single);
@@ -181,11 +175,10 @@ static void test_right(void **state)
 }
 
 /* Not a bit depends on how many threads share the work. */
-static void test_threads(void **state)
+TEST(test_threads)
 {
     struct score one, four;
 
-    (void)state;
     omp_set_num_threads(1);
     run(&one, ODOMETRY);
     omp_set_num_threads(4);
@@ -194,11 +187,10 @@ static void test_threads(void **state)
     assert_int_equal(four.crc, one.crc);
 }
 
-static void test_wrong(void **state)
+TEST(test_wrong)
 {
     struct score s;
 
-    (void)state;
     run(&s, FROZEN);
     assert_int_equal(s.n_measured, 0);
     assert_int_equal(s.n_left, 0);
@@ -217,11 +209,10 @@ static void test_wrong(void **state)
 
 /* A pose that jumps to and fro, if no world begins with it: keyframes on either side agree among
  * themselves. */
-static void test_jumps(void **state)
+TEST(test_jumps)
 {
     struct score s;
 
-    (void)state;
     run(&s, JUMPS);
     assert_true(s.n > 0);
     assert_true(s.final < 1.1 * s.single);
@@ -229,11 +220,10 @@ static void test_jumps(void **state)
 }
 
 /* Tracking that is lost hands out its last pose: keyframes have measured before, elsewhere. */
-static void test_stops(void **state)
+TEST(test_stops)
 {
     struct score s;
 
-    (void)state;
     run(&s, STOPS);
     assert_true(s.n_frame >= 4 * W * H);
     assert_true(s.frame <= s.frame_single * 1.001);
@@ -241,11 +231,10 @@ static void test_stops(void **state)
 
 /* Pictures do not show that a path is too long, and all measurements agree on it: the network
  * tells. */
-static void test_long(void **state)
+TEST(test_long)
 {
     struct score s;
 
-    (void)state;
     run(&s, LONG);
     assert_true(fabsf(s.length - log2f(LONGER / NET_SCALE)) < 0.1f &&
                 fabsf(s.stretch - s.length) < 0.05f);
@@ -257,7 +246,7 @@ static void test_long(void **state)
 
 /* (V21) by hand: between log2 of 1.25 and 0.4 the share that is taken back goes from 0 to 1,
  * between 0.678 and 0.848 back to 0; fewer than 8 frames say nothing. */
-static void test_lies(void **state)
+TEST(test_lies)
 {
     static const float by_hand[][2] = {{0, 0},       {0.32f, 0},   {0.36095f, 0.180475f},
                                        {0.4f, 0.4f}, {0.6f, 0.6f}, {0.763f, 0.3815f},
@@ -265,7 +254,6 @@ static void test_lies(void **state)
 
     struct views_params p;
 
-    (void)state;
     params_fill(&p, &views_params_stage, NULL, NULL);
     for (size_t i = 0; i < sizeof by_hand / sizeof *by_hand; i++) {
         struct views_length l = {by_hand[i][0], 8};
@@ -288,12 +276,11 @@ static struct views views_of(uint32_t n_pixels)
 }
 
 /* (V21) The mean of the first 64 values, then each counts a 64th; 0 says nothing. */
-static void test_length(void **state)
+TEST(test_length)
 {
     struct views_frame f = {.source = 5};
     struct views v = views_of(0);
 
-    (void)state;
     plan_begin(&v, &f);
     pose_check_length(&v, 0.0f);
     assert_int_equal(v.length[0].n, 0);
@@ -313,11 +300,10 @@ static void test_length(void **state)
 
 /* (V7) A keyframe is used if one measurement in three is confirmed; one in six says that poses are
  * in order (V16). Both ask for one pixel in fifty. */
-static void test_sound(void **state)
+TEST(test_sound)
 {
     struct views v = views_of(5000);
 
-    (void)state;
     v.kept[1].n_measured = 300;
     v.kept[1].n_confirmed = 100;
     assert_true(views_is_sound(&v, 1));
@@ -333,11 +319,10 @@ static void test_sound(void **state)
 
 /* Poses are refined where odometry errs by 13 % and a third of a degree, and left alone where they
  * are right. */
-static void test_odometry(void **state)
+TEST(test_odometry)
 {
     struct score right, s;
 
-    (void)state;
     run(&right, RIGHT);
     run(&s, ODOMETRY);
     print_message("# refined %u, with right poses %u\n", s.refined, right.refined);
@@ -349,12 +334,11 @@ static void test_odometry(void **state)
 
 /* Of 64 pixels of 768 sixteen each are in four bins that are eight apart: quartiles 64/64 octaves
  * apart would be 0.7413, here 16/64 of it, and as 64 are a twelfth, times one. */
-static void test_sigma(void **state)
+TEST(test_sigma)
 {
     uint32_t bins[VIEWS_BINS] = {0};
     struct views v = views_of(768);
 
-    (void)state;
     assert_true(field_sigma(&v, bins) == 0.0f);
     for (int i = 0; i < 4; i++)
         bins[100 + 8 * i] = 16;
@@ -366,9 +350,8 @@ static void test_sigma(void **state)
     assert_float_equal(field_sigma(&v, bins), 0.7413f / 64, 1e-6f);
 }
 
-static void test_numbers(void **state)
+TEST(test_numbers)
 {
-    (void)state;
     for (float z = 0.07f; z < 3900.0f; z *= 1.0173f) {
         assert_true(fabsf(power_log2(z) - log2f(z)) < 1e-6f);
         assert_true(fabsf(power_exp2(log2f(z)) / z - 1.0f) < 2e-6f);
@@ -378,16 +361,4 @@ static void test_numbers(void **state)
     assert_int_equal(views_code(NAN), 0);
     assert_int_equal(views_code(1e9f), 0);
     assert_true(views_decode(0) == 0.0f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_numbers), cmocka_unit_test(test_sigma),
-        cmocka_unit_test(test_right),   cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_wrong),   cmocka_unit_test(test_jumps),
-        cmocka_unit_test(test_stops),   cmocka_unit_test(test_long),
-        cmocka_unit_test(test_lies),    cmocka_unit_test(test_length),
-        cmocka_unit_test(test_sound),   cmocka_unit_test(test_odometry)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,12 +7,6 @@
  * ever less than finite, and no frame allocates. 20,000 frames in a second or two; N=1000000 in the
  * environment for more.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <stdbool.h>
 
 #include "proto/bytes.h"
@@ -20,6 +14,7 @@
 #include "proto/wire/frame.h"
 #include "tests/support/count_malloc.h"
 #include "tests/support/line.h"
+#include "tests/support/unit.h"
 
 #define FRAMES 20000
 #define FRAMES_A_SESSION 500
@@ -263,12 +258,11 @@ static void open_session(struct wild *w)
     assert_int_equal(cloud_new(&w->cloud, &limits, NULL), 0);
 }
 
-static void nothing_but_finite_numbers(void **state)
+TEST(nothing_but_finite_numbers)
 {
     uint64_t frames = getenv("N") ? strtoull(getenv("N"), NULL, 10) : FRAMES;
     static struct wild w;
 
-    (void)state;
     w.random = 1;
     while (w.seen < frames) {
         open_session(&w);
@@ -284,13 +278,4 @@ static void nothing_but_finite_numbers(void **state)
            (unsigned long long)w.published, (unsigned long long)w.left_out);
     assert_true(w.passed > w.seen / 2 && w.passed < w.seen);
     assert_true(w.inserted > w.seen && w.published > w.seen); /* all of it was really used */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_but_finite_numbers),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,6 @@
 /* Worlds of a session: two rooms at one place of two worlds never touch, in both fusions. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "proto/cloud/cloud.h"
-#include "tests/support/line.h"
+#include "tests/support/line_case.h"
 
 #define W 96
 #define H 72
@@ -142,16 +136,14 @@ static void two_worlds(int cells, int in_turn)
     cloud_free(&two);
 }
 
-static void a_new_world_touches_no_other(void **state)
+TEST(a_new_world_touches_no_other)
 {
-    (void)state;
     two_worlds(1, 0);
     two_worlds(0, 0);
 }
 
-static void worlds_in_turn_touch_none(void **state)
+TEST(worlds_in_turn_touch_none)
 {
-    (void)state;
     two_worlds(1, 1);
     two_worlds(0, 1);
 }
@@ -196,36 +188,21 @@ static void worlds_are_kept_with_a_state(int cells)
     cloud_free(&cloud);
 }
 
-static void states_keep_worlds(void **state)
+TEST(states_keep_worlds)
 {
-    (void)state;
     worlds_are_kept_with_a_state(1);
     worlds_are_kept_with_a_state(0);
 }
 
-static void a_world_beyond_the_last_is_refused(void **state)
+LINE_TEST(a_world_beyond_the_last_is_refused)
 {
     struct gpu_session_config c = config(1);
     struct rigid T = rigid_identity();
     struct gpu_item *item;
-    struct line l = {0};
 
-    (void)state;
-    assert_int_equal(line_open(&l, &c), 0);
-    line_set_frame(&l, &T);
-    item = &l.f.item;
-    l.f.submap = GPU_SUBMAPS_MAX;
-    assert_int_equal(gpu_submit(l.g, &gpu_line_mono, &item, 1, NULL), ERR_INPUT);
-    line_close(&l);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_new_world_touches_no_other),
-        cmocka_unit_test(worlds_in_turn_touch_none),
-        cmocka_unit_test(states_keep_worlds),
-        cmocka_unit_test(a_world_beyond_the_last_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    assert_int_equal(line_open(&line, &c), 0);
+    line_set_frame(&line, &T);
+    item = &line.f.item;
+    line.f.submap = GPU_SUBMAPS_MAX;
+    assert_int_equal(gpu_submit(line.g, &gpu_line_mono, &item, 1, NULL), ERR_INPUT);
 }

@@ -7,12 +7,6 @@
  * neighbours on the machine take time that is not the file's. A sanitizer keeps what is freed, so
  * under one memory is not looked at. N=100000 in the environment makes more files.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -23,6 +17,7 @@
 #include "proto/image/jpeg.h"
 #include "tests/support/bound.h"
 #include "tests/support/bad_jpeg.h"
+#include "tests/support/unit.h"
 
 #define FILES 3600 /* one hundred of each kind; a few seconds */
 #define W 320
@@ -125,7 +120,7 @@ static void forget_peak(void)
     }
 }
 
-static void none_costs_much(void **state)
+TEST(none_costs_much)
 {
     uint32_t files = getenv("N") ? (uint32_t)atol(getenv("N")) : FILES;
     struct bad_jpeg *bad = bad_jpeg_new(W, H);
@@ -134,7 +129,6 @@ static void none_costs_much(void **state)
     double expect_ms = 0;
     long before;
 
-    (void)state;
     assert_non_null(bad);
     assert_int_equal(jpeg_decoder_new(&d, NULL), 0);
     forget_peak();
@@ -175,7 +169,7 @@ static void none_costs_much(void **state)
 
 /* Where entropy-coded data end is where a walk byte by byte says so: behind stuffed bytes, restarts
  * and fill bytes; never behind the file. */
-static void data_end_at_a_marker(void **state)
+TEST(data_end_at_a_marker)
 {
     static const uint8_t head[] = "\xff\xd8\xff\xc0\0\x11\x08\0\x32\0\x5a\3\1\x22\0\2\x11\1\3\x11\1"
                                   "\xff\xda\0\x0c\3\1\0\2\x11\3\x11\0\x3f";
@@ -183,7 +177,6 @@ static void data_end_at_a_marker(void **state)
     uint64_t none_ns = 0;
     uint32_t random = 1;
 
-    (void)state;
     for (int round = 0; round < 20000; round++) {
         size_t n = round ? (size_t)round % 24 : 2, end = 0;
         uint8_t *file = malloc(sizeof head + n), *tail = file + sizeof head;
@@ -206,14 +199,4 @@ static void data_end_at_a_marker(void **state)
             assert_int_equal(info.cost_ns - none_ns, 25 * end);
         free(file);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(none_costs_much),
-        cmocka_unit_test(data_end_at_a_marker),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

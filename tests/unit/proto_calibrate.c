@@ -1,11 +1,6 @@
 /* Cameras from pictures of a board: what is known comes out, and what cannot be told is refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "proto/geom/calibrate.h"
+#include "tests/support/unit.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -122,12 +117,11 @@ static void compare(int camera, double part)
         assert_true(fabs(p[k] - t[k]) < part);
 }
 
-static void exact_corners_give_the_camera(void **state)
+TEST(exact_corners_give_the_camera)
 {
     struct err err = {0};
     size_t n = see(corners, PICTURES, 1, 0, 0.5);
 
-    (void)state;
     if (calibrate_run(&r, corners, n, sizes, 0, &err))
         fail_msg("%s", err.text);
     assert_int_equal(r.n_cameras, 1);
@@ -136,12 +130,11 @@ static void exact_corners_give_the_camera(void **state)
     compare(0, 1e-5);
 }
 
-static void a_rig_comes_out_of_noise(void **state)
+TEST(a_rig_comes_out_of_noise)
 {
     struct err err = {0};
     size_t n = see(corners, PICTURES, 2, 0.05, 0.5);
 
-    (void)state;
     if (calibrate_run(&r, corners, n, sizes, 0, &err))
         fail_msg("%s", err.text);
     assert_int_equal(r.n_cameras, 2);
@@ -164,14 +157,13 @@ static void a_rig_comes_out_of_noise(void **state)
 }
 
 /* A finder begins where the board looks upper left, which it does not to both cameras alike. */
-static void each_camera_may_begin_at_another_corner_of_the_board(void **state)
+TEST(each_camera_may_begin_at_another_corner_of_the_board)
 {
     static struct calibrate_result plain;
     const double side = (ROWS - 1) * SQUARE_M;
     struct err err = {0};
     size_t all = see(corners, PICTURES / 2, 2, 0.05, 0.5), n = 0;
 
-    (void)state;
     for (size_t i = 0; i < all; i++) /* a square board, and no other has four beginnings */
         if (corners[i].x_m < side + 1e-6)
             corners[n++] = corners[i];
@@ -196,12 +188,11 @@ static void each_camera_may_begin_at_another_corner_of_the_board(void **state)
     }
 }
 
-static void what_determines_no_camera_is_refused(void **state)
+TEST(what_determines_no_camera_is_refused)
 {
     struct err err = {0};
     size_t n = see(corners, 2, 1, 0.05, 0.5);
 
-    (void)state;
     assert_int_equal(calibrate_run(&r, corners, n, sizes, 0, &err), ERR_INPUT);
     assert_non_null(strstr(err.text, "2 pictures"));
     n = see(corners, PICTURES, 1, 0.05, 0); /* all of them face to face */
@@ -238,16 +229,4 @@ static void what_determines_no_camera_is_refused(void **state)
     assert_int_equal(calibrate_run(&r, corners, n, sizes, 0, &err), ERR_INPUT);
     corners[6].picture = 0;
     assert_int_equal(calibrate_run(&r, corners, 20, sizes, 0, &err), ERR_INPUT);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(exact_corners_give_the_camera),
-        cmocka_unit_test(a_rig_comes_out_of_noise),
-        cmocka_unit_test(each_camera_may_begin_at_another_corner_of_the_board),
-        cmocka_unit_test(what_determines_no_camera_is_refused),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

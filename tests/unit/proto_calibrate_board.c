@@ -1,11 +1,6 @@
 /* What mrgingham prints about a picture: a grid comes through, nothing else does. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "proto/geom/calibrate.h"
+#include "tests/support/unit.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -33,27 +28,25 @@ static const char *table(const double right[2], const double down[2], int bad, c
     return out;
 }
 
-static void a_grid_is_read_in_order(void **state)
+TEST(a_grid_is_read_in_order)
 {
     const double right[2] = {9.5, 2}, down[2] = {-3, 11.25};
 
-    (void)state;
     assert_int_equal(calibrate_board_parse(at, GRID, table(right, down, -1, ""), &err), 0);
     assert_true(at[0][0] == 100 && at[0][1] == 100);
     assert_true(at[3][0] == 128.5 && at[3][1] == 106);
     assert_true(at[GRID][0] == 97 && at[GRID][1] == 111.25);
 }
 
-static void a_picture_without_a_board_is_told_apart(void **state)
+TEST(a_picture_without_a_board_is_told_apart)
 {
-    (void)state;
     assert_int_equal(calibrate_board_parse(at, GRID, "# filename x y level\na.jpg - - -\n", &err),
                      ERR_NOT_FOUND);
     assert_non_null(strstr(err.text, "4 x 4"));
     assert_int_equal(calibrate_board_parse(at, GRID, "", &err), ERR_INPUT);
 }
 
-static void what_is_no_table_is_refused(void **state)
+TEST(what_is_no_table_is_refused)
 {
     static const char *const bad[] = {"",
                                       "/dev/stdin\n",
@@ -66,17 +59,15 @@ static void what_is_no_table_is_refused(void **state)
                                       "/dev/stdin 1 1 0\n/dev/stdin 1 1 0\n"};
     const double right[2] = {10, 0}, down[2] = {0, 10};
 
-    (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         assert_int_equal(calibrate_board_parse(at, GRID, table(right, down, 5, bad[i]), &err),
                          ERR_INPUT);
 }
 
-static void corners_must_form_a_grid(void **state)
+TEST(corners_must_form_a_grid)
 {
     const double right[2] = {10, 0}, down[2] = {0, 10}, none[2] = {0, 0};
 
-    (void)state;
     assert_int_equal(calibrate_board_parse(at, GRID, table(down, right, -1, ""), &err), ERR_INPUT);
     assert_int_equal(calibrate_board_parse(at, GRID, table(right, none, -1, ""), &err), ERR_INPUT);
     assert_int_equal(calibrate_board_parse(at, GRID, table(right, right, -1, ""), &err), ERR_INPUT);
@@ -90,16 +81,4 @@ static void corners_must_form_a_grid(void **state)
                          ERR_INPUT);
     }
     assert_non_null(strstr(err.text, "grid"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_grid_is_read_in_order),
-        cmocka_unit_test(a_picture_without_a_board_is_told_apart),
-        cmocka_unit_test(what_is_no_table_is_refused),
-        cmocka_unit_test(corners_must_form_a_grid),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

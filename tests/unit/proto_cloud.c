@@ -1,15 +1,15 @@
 /* The mirror as the daemon fills it: keys, hash, staging, commits, patches. */
 #include "proto/wire/delta.h"
 #include "tests/support/cloud.h"
+#include "tests/support/unit.h"
 
 /* ------------------------------------------------------------------------- keys and hash */
 
-static void morton_interleaves_ten_bits(void **state)
+TEST(morton_interleaves_ten_bits)
 {
     const struct cloud_name origin = {0};
     int32_t p[3];
 
-    (void)state;
     assert_int_equal(key_morton(1, 0, 0), 1);
     assert_int_equal(key_morton(0, 1, 0), 2);
     assert_int_equal(key_morton(0, 0, 1), 4);
@@ -36,18 +36,16 @@ static uint8_t colour(uint8_t channel)
 }
 
 /* Neither leaves its field. */
-static void what_is_too_large_for_a_key_is_held_back(void **state)
+TEST(what_is_too_large_for_a_key_is_held_back)
 {
     const struct key_look look = {{0, 0, 0}, 200, 0xf820};
     const int32_t p[3] = {0, 0, 0};
 
-    (void)state;
     assert_int_equal(key_make(p, &look), 0x820ull << KEY_NORMAL_AT | 15);
 }
 
-static void colours_round_to_six_bits(void **state)
+TEST(colours_round_to_six_bits)
 {
-    (void)state;
     assert_int_equal(colour(0), 0);
     assert_int_equal(colour(1), 0);
     assert_int_equal(colour(2), 4);
@@ -60,13 +58,12 @@ static void colours_round_to_six_bits(void **state)
         assert_int_equal(colour(colour((uint8_t)v)), colour((uint8_t)v));
 }
 
-static void negative_positions_fall_into_lower_blocks(void **state)
+TEST(negative_positions_fall_into_lower_blocks)
 {
     struct cloud *c = cloud();
     struct cloud_block b;
     int32_t p[3];
 
-    (void)state;
     put(c, 0, -1, -1024, -1025, 10);
     assert_int_equal(commit(c), 1);
     assert_int_equal(cloud_blocks(c), 1);
@@ -87,14 +84,13 @@ static void negative_positions_fall_into_lower_blocks(void **state)
     assert_null(c);
 }
 
-static void hash_is_the_documented_one(void **state)
+TEST(hash_is_the_documented_one)
 {
     struct cloud *c = cloud();
     int32_t p[3] = {5, -3000, 70000}, far[3] = {INT32_MIN, INT32_MAX, 0};
     uint8_t rgb[3] = {200, 100, 50};
     uint64_t both;
 
-    (void)state;
     assert_int_equal(cloud_hash(c), 0);
     assert_int_equal(mix64(0), 0xe220a8397b1dcdafull); /* splitmix64's first output for seed 0 */
     assert_int_equal(stage_put(c, 1, 3, p, rgb, 9, NULL), 0);
@@ -114,11 +110,10 @@ static void hash_is_the_documented_one(void **state)
 
 /* ------------------------------------------------------------------------- staging */
 
-static void put_replaces_and_removal_empties(void **state)
+TEST(put_replaces_and_removal_empties)
 {
     struct cloud *c = cloud();
 
-    (void)state;
     put(c, 5, 1, 2, 3, 1);
     put(c, 5, 4, 5, 6, 1);
     assert_int_equal(commit(c), 1);
@@ -142,7 +137,7 @@ static void put_replaces_and_removal_empties(void **state)
     cloud_free(&c);
 }
 
-static void limits_leave_one_point_out(void **state)
+TEST(limits_leave_one_point_out)
 {
     struct cloud_limits small = {.max_blocks = 2, .max_points = 4};
     const uint8_t rgb[3] = {1, 2, 3};
@@ -150,7 +145,6 @@ static void limits_leave_one_point_out(void **state)
     struct err err = {0};
     struct cloud *c;
 
-    (void)state;
     assert_int_equal(cloud_new(&c, &small, NULL), 0);
     assert_int_equal(stage_put(c, 4, 0, p, rgb, 0, &err), ERR_LIMIT);
     assert_int_equal(stage_put(c, 0, 0, p, rgb, 0, &err), 0);
@@ -167,14 +161,13 @@ static void limits_leave_one_point_out(void **state)
     assert_null(c);
 }
 
-static void block_never_outgrows_a_message(void **state)
+TEST(block_never_outgrows_a_message)
 {
     struct cloud_limits one = {.max_blocks = 4, .max_points = CLOUD_BLOCK_POINTS + 2};
     const uint8_t rgb[3] = {0, 0, 0};
     int32_t p[3] = {0, 0, 0};
     struct cloud *c;
 
-    (void)state;
     assert_int_equal(CLOUD_BLOCK_POINTS, DELTA_POINTS_MAX);
     assert_int_equal(cloud_new(&c, &one, NULL), 0);
     for (uint32_t i = 0; i < CLOUD_BLOCK_POINTS; i++) {
@@ -189,14 +182,13 @@ static void block_never_outgrows_a_message(void **state)
 }
 
 /* Many more staged changes than fit the list: they cancel out on the way. */
-static void staging_is_bounded(void **state)
+TEST(staging_is_bounded)
 {
     struct cloud_limits small = {.max_blocks = 4, .max_points = 10};
     const uint8_t rgb[3] = {0, 0, 0};
     uint64_t expected = 0;
     struct cloud *c;
 
-    (void)state;
     assert_int_equal(cloud_new(&c, &small, NULL), 0);
     for (uint32_t i = 0; i < 100000; i++) {
         int32_t p[3] = {(int32_t)(i % 2000), 0, 0};
@@ -214,12 +206,11 @@ static void staging_is_bounded(void **state)
     cloud_free(&c);
 }
 
-static void sparse_cloud_stays_small(void **state)
+TEST(sparse_cloud_stays_small)
 {
     struct cloud_limits big = {.max_blocks = 1u << 20, .max_points = 50u * 1000 * 1000};
     struct cloud *c;
 
-    (void)state;
     assert_int_equal(cloud_new(&c, &big, NULL), 0);
     put(c, 1000, 1, 2, 3, 4);
     commit(c);
@@ -229,13 +220,12 @@ static void sparse_cloud_stays_small(void **state)
 
 /* ------------------------------------------------------------------------- patches */
 
-static void patch_names_indices_of_the_base(void **state)
+TEST(patch_names_indices_of_the_base)
 {
     struct cloud *c = cloud();
     struct cloud_patch patch;
     uint64_t base;
 
-    (void)state;
     for (uint32_t i = 0; i < 20; i++)
         put(c, i, (int32_t)i, 0, 0, 0); /* ascending x = ascending Morton code */
     base = commit(c);
@@ -262,14 +252,13 @@ static void patch_names_indices_of_the_base(void **state)
     cloud_free(&c);
 }
 
-static void history_weighs_less_than_its_block(void **state)
+TEST(history_weighs_less_than_its_block)
 {
     struct cloud *c = cloud();
     struct cloud_patch patch;
     uint64_t base;
     int reached = 0;
 
-    (void)state;
     for (uint32_t i = 0; i < 100; i++)
         put(c, i, (int32_t)i, 0, 0, 0);
     base = commit(c);
@@ -286,23 +275,4 @@ static void history_weighs_less_than_its_block(void **state)
     assert_int_equal(cloud_patch(c, 0, base, &patch, NULL), ERR_NOT_FOUND);
     assert_int_equal(cloud_patch(c, 0, base + 1, &patch, NULL), 0);
     cloud_free(&c);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(morton_interleaves_ten_bits),
-        cmocka_unit_test(colours_round_to_six_bits),
-        cmocka_unit_test(what_is_too_large_for_a_key_is_held_back),
-        cmocka_unit_test(negative_positions_fall_into_lower_blocks),
-        cmocka_unit_test(hash_is_the_documented_one),
-        cmocka_unit_test(put_replaces_and_removal_empties),
-        cmocka_unit_test(limits_leave_one_point_out),
-        cmocka_unit_test(block_never_outgrows_a_message),
-        cmocka_unit_test(staging_is_bounded),
-        cmocka_unit_test(sparse_cloud_stays_small),
-        cmocka_unit_test(patch_names_indices_of_the_base),
-        cmocka_unit_test(history_weighs_less_than_its_block),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

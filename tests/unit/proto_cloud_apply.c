@@ -2,6 +2,7 @@
  * nothing. */
 #include "proto/wire/delta.h"
 #include "tests/support/cloud.h"
+#include "tests/support/unit.h"
 
 #define CLIENTS 4
 
@@ -129,11 +130,10 @@ static void assert_model(struct cloud *c, const struct model *m)
     assert_int_equal(cloud_hash(c), hash);
 }
 
-static void clients_at_any_rate_reach_the_server(void **state)
+TEST(clients_at_any_rate_reach_the_server)
 {
     static struct model m;
 
-    (void)state;
     for (uint64_t seed = 1; seed <= 12; seed++) {
         struct cloud *server = cloud();
         struct client client[CLIENTS] = {{0}};
@@ -169,11 +169,10 @@ static void clients_at_any_rate_reach_the_server(void **state)
 }
 
 /* The same points staged in another order give the same content. */
-static void order_does_not_matter(void **state)
+TEST(order_does_not_matter)
 {
     struct cloud *a = cloud(), *b = cloud();
 
-    (void)state;
     for (uint32_t i = 0; i < SLOTS; i++)
         put(a, i, (int32_t)(i * 7919 % 3001), (int32_t)(i % 13), 5, (uint8_t)i);
     commit(a);
@@ -198,7 +197,7 @@ static int apply(struct cloud *c, struct delta_scratch *s, const struct delta *d
     return cloud_apply(c, msg, len, NULL);
 }
 
-static void wrong_turns_change_nothing(void **state)
+TEST(wrong_turns_change_nothing)
 {
     const uint64_t keys[3] = {1ull << 32, 5ull << 32, 9ull << 32}, more[1] = {6ull << 32};
     const uint32_t gone[1] = {1}, beyond[1] = {3};
@@ -218,7 +217,6 @@ static void wrong_turns_change_nothing(void **state)
     struct cloud *c = cloud(), *producer = cloud();
     uint64_t hash;
 
-    (void)state;
     assert_int_equal(delta_scratch_new(&s, NULL), 0);
     assert_int_equal(apply(c, s, &patch), ERR_STATE); /* the block was never sent */
     assert_int_equal(cloud_blocks(c), 0);
@@ -254,7 +252,7 @@ static void wrong_turns_change_nothing(void **state)
     cloud_free(&producer);
 }
 
-static void clear_empties_and_sets_the_epoch(void **state)
+TEST(clear_empties_and_sets_the_epoch)
 {
     const uint64_t keys[1] = {1ull << 32};
     struct delta put1 = {
@@ -265,7 +263,6 @@ static void clear_empties_and_sets_the_epoch(void **state)
     struct delta_scratch *s;
     struct cloud *c = cloud();
 
-    (void)state;
     assert_int_equal(delta_scratch_new(&s, NULL), 0);
     assert_int_equal(apply(c, s, &put1), 0);
     assert_int_equal(cloud_epoch(c), 1);
@@ -283,7 +280,7 @@ static void clear_empties_and_sets_the_epoch(void **state)
     cloud_free(&c);
 }
 
-static void submaps_have_places_until_a_clear(void **state)
+TEST(submaps_have_places_until_a_clear)
 {
     const uint64_t keys[2] = {1ull << 32, 2ull << 32};
     struct delta put1 = {.op = DELTA_PUT,
@@ -300,7 +297,6 @@ static void submaps_have_places_until_a_clear(void **state)
     struct delta_scratch *s;
     struct cloud *c = cloud();
 
-    (void)state;
     assert_int_equal(delta_scratch_new(&s, NULL), 0);
     assert_int_equal(apply(c, s, &put1), 0);
     assert_true(cloud_place(c, 3, &T) && !T && cloud_unplaced(c) == 0);
@@ -326,7 +322,7 @@ static void submaps_have_places_until_a_clear(void **state)
     cloud_free(&c);
 }
 
-static void consumer_limits_hold(void **state)
+TEST(consumer_limits_hold)
 {
     struct cloud_limits tight = {.max_blocks = 1, .max_points = 2};
     const uint64_t keys[3] = {0, 0, 0};
@@ -334,7 +330,6 @@ static void consumer_limits_hold(void **state)
     struct delta_scratch *s;
     struct cloud *c;
 
-    (void)state;
     assert_int_equal(delta_scratch_new(&s, NULL), 0);
     assert_int_equal(cloud_new(&c, &tight, NULL), 0);
     assert_int_equal(apply(c, s, &d), ERR_LIMIT);
@@ -347,17 +342,4 @@ static void consumer_limits_hold(void **state)
     assert_int_equal(cloud_points(c), 2);
     delta_scratch_free(&s);
     cloud_free(&c);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(clients_at_any_rate_reach_the_server),
-        cmocka_unit_test(order_does_not_matter),
-        cmocka_unit_test(wrong_turns_change_nothing),
-        cmocka_unit_test(clear_empties_and_sets_the_epoch),
-        cmocka_unit_test(submaps_have_places_until_a_clear),
-        cmocka_unit_test(consumer_limits_hold),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

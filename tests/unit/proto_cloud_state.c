@@ -5,8 +5,7 @@
 #include "proto/bytes.h"
 #include "proto/wire/delta.h"
 #include "tests/support/cloud.h"
-
-#include <stdio.h>
+#include "tests/support/unit.h"
 
 #define COMMITS 30
 #define HEAD 40 /* bytes before the blocks */
@@ -74,11 +73,10 @@ static void assert_same(const struct cloud *a, const struct cloud *b)
     }
 }
 
-static void it_goes_on_as_the_saved_one(void **state)
+TEST(it_goes_on_as_the_saved_one)
 {
     struct cloud *whole = cloud(), *copy;
 
-    (void)state;
     for (int at = 0; at < COMMITS; at++) {
         copy = copy_of(whole);
         assert_same(whole, copy);
@@ -148,13 +146,12 @@ static int send(struct cloud *client, struct cloud *from, uint64_t held, int *n_
     return n;
 }
 
-static void a_client_that_was_behind_gets_what_it_lacks(void **state)
+TEST(a_client_that_was_behind_gets_what_it_lacks)
 {
     struct cloud *first = cloud(), *second, *client = cloud();
     int n_deletes = 0, n_patches = 0, n;
     uint64_t held;
 
-    (void)state;
     for (int k = 0; k < COMMITS - 6; k++)
         change(first, k);
     put(first, 0, 500000, 0, 0, 1); /* a block that will not change any more */
@@ -227,13 +224,12 @@ static struct cloud *small_cloud(void)
     return c;
 }
 
-static void every_truncation_and_every_flip(void **state)
+TEST(every_truncation_and_every_flip)
 {
     struct cloud *c = small_cloud(), *copy;
     size_t len, harmless = 0;
     uint8_t *buf = save(c, &len);
 
-    (void)state;
     for (size_t n = 0; n < len; n++) {
         uint8_t *cut = malloc(n + 1);
 
@@ -275,13 +271,12 @@ static void set_u32(uint8_t *p, uint32_t v)
 }
 
 /* Lies that hash and lengths do not show. */
-static void lies_are_refused(void **state)
+TEST(lies_are_refused)
 {
     struct cloud *c = small_cloud();
     size_t len, keys, slots, slot_keys;
     uint8_t *buf = save(c, &len), *bad = malloc(len + 8), swap[8];
 
-    (void)state;
     keys = HEAD + BLOCK * u32_at(buf + 32);
     slots = keys + 8 * cloud_points(c);
     slot_keys = slots + 4 * u32_at(buf + 36);
@@ -334,14 +329,13 @@ static void lies_are_refused(void **state)
     cloud_free(&c);
 }
 
-static void limits_and_states(void **state)
+TEST(limits_and_states)
 {
     struct cloud *c = small_cloud(), *other;
     struct cloud_limits few = small_limits;
     size_t len, n;
     uint8_t *buf = save(c, &len);
 
-    (void)state;
     assert_int_equal(cloud_state_save(c, buf, len - 1, &n, NULL), ERR_LIMIT);
     assert_int_equal(cloud_state_load(c, buf, len, NULL), ERR_STATE);
     put(c, 8, 1, 1, 1, 1);
@@ -356,16 +350,4 @@ static void limits_and_states(void **state)
     }
     free(buf);
     cloud_free(&c);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_goes_on_as_the_saved_one),
-        cmocka_unit_test(a_client_that_was_behind_gets_what_it_lacks),
-        cmocka_unit_test(every_truncation_and_every_flip),
-        cmocka_unit_test(lies_are_refused),
-        cmocka_unit_test(limits_and_states),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,11 @@
 /* proto_control.c - control messages: every op there and back, what is refused and where */
 #include "tests/support/control_case.h"
+#include "tests/support/unit.h"
 
-static void test_times(void **state)
+TEST(test_times)
 {
     struct control_message m = {.op = CONTROL_PING};
 
-    (void)state;
     m.pong.t = 9007199254740991u;
     there_and_back(&m, "{\"op\":\"ping\",\"t\":9007199254740991}");
     m.op = CONTROL_PONG;
@@ -47,11 +47,10 @@ static void check_page_of_refusals(void)
 }
 
 /* Every type has a row, and says of itself whether the connection ends with it. */
-static void test_refusals(void **state)
+TEST(test_refusals)
 {
     struct control_message m = {.op = CONTROL_ERROR};
 
-    (void)state;
     for (int kind = 0; kind < REFUSAL_KINDS; kind++) {
         struct control_message back;
         char buf[CONTROL_TEXT_MAX];
@@ -85,11 +84,10 @@ static void said_at_the_start(struct control_message *m)
                       "\"net\":[256,192],\"resumed\":true,\"last_seq\":9007199254740991}");
 }
 
-static void test_answers_of_the_server(void **state)
+TEST(test_answers_of_the_server)
 {
     struct control_message m = {.op = CONTROL_READY};
 
-    (void)state;
     strcpy(m.ready.session, "abc");
     m.ready.epoch = 3;
     m.ready.revision = 77;
@@ -139,9 +137,8 @@ static void test_answers_of_the_server(void **state)
 }
 
 /* Every reason has its own name, and each comes back as itself. */
-static void test_acks(void **state)
+TEST(test_acks)
 {
-    (void)state;
     for (int r = CONTROL_REASON_NONE; control_reason_name(r)[0] || r == 0; r++) {
         struct control_message m = {.op = CONTROL_ACK}, back;
         char buf[256];
@@ -167,7 +164,7 @@ static void test_acks(void **state)
 }
 
 /* At most 24 poses, as many as seqs; a message of the longest numbers fits. */
-static void test_poses(void **state)
+TEST(test_poses)
 {
     struct control_message m = {.op = CONTROL_POSES,
                                 .poses = {.revision = 9007199254740991, .n = CONTROL_POSES_MAX}};
@@ -175,7 +172,6 @@ static void test_poses(void **state)
     char text[CONTROL_TEXT_MAX + 1];
     size_t len;
 
-    (void)state;
     for (int i = 0; i < CONTROL_POSES_MAX; i++) {
         m.poses.seq[i] = 9007199254740991u - (unsigned)i;
         for (int k = 0; k < 7; k++)
@@ -198,14 +194,13 @@ static void test_poses(void **state)
 }
 
 /* A source has a short name of plain letters, or is "main". */
-static void test_sources(void **state)
+TEST(test_sources)
 {
     static const char *const wrong[] = {"",    "Main",   "a b",
                                         "a_b", "\u00e4", "123456789012345678901234567890123"};
     struct control_message m;
     char text[160];
 
-    (void)state;
     assert_int_equal(parse(&m, "{\"op\":\"start\",\"role\":\"ingest\",\"codecs\":[\"raw\"]}", NULL),
                      0);
     assert_string_equal(m.start.source, "main");
@@ -223,7 +218,7 @@ static void test_sources(void **state)
 }
 
 /* A scale comes with its error or not at all, in thousandths, and never as 0. */
-static void test_scaled_acks(void **state)
+TEST(test_scaled_acks)
 {
 #define PLACED                                                                   \
     "{\"op\":\"ack\",\"seq\":1,\"status\":\"used\",\"revision\":1,\"submap\":0," \
@@ -240,7 +235,6 @@ static void test_scaled_acks(void **state)
         .ack = {.seq = 1, .placed = true, .revision = 1, .quality = 1, .pose = {0, 0, 0, 1}}};
     char buf[512], back[512], want[512];
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         m.ack.scale = rows[i].scale;
         m.ack.sigma = rows[i].sigma;
@@ -259,7 +253,7 @@ static void test_scaled_acks(void **state)
 }
 
 /* What places a frame comes whole or not at all, rounded to what it is worth. */
-static void test_placed_acks(void **state)
+TEST(test_placed_acks)
 {
     const float s = 0.70710678f;
     struct control_message m = {.op = CONTROL_ACK,
@@ -274,7 +268,6 @@ static void test_placed_acks(void **state)
     char buf[512];
     size_t len;
 
-    (void)state;
     memcpy(m.ack.pose, pose, sizeof pose);
     len = control_write(buf, sizeof buf, &m);
     assert_string_equal(buf, "{\"op\":\"ack\",\"seq\":9007199254740991,\"status\":\"used\","
@@ -308,11 +301,10 @@ static void test_placed_acks(void **state)
 }
 
 /* Bits that are refused are named; what cannot be one is passed over, as any word is. */
-static void test_unknown_words(void **state)
+TEST(test_unknown_words)
 {
     struct control_message m;
 
-    (void)state;
     assert_int_equal(parse(&m,
                            "{\"op\":\"ack\",\"seq\":1,\"status\":\"refused\",\"reason\":\"moon\","
                            "\"detail\":\"bit 17\"}",
@@ -336,13 +328,12 @@ static void test_unknown_words(void **state)
     "{\"op\":\"camera\",\"id\":1,\"model\":\"" model "\",\"width\":64,\"height\":" #h ","
 
 /* Every model goes there and back; numbers that are too few, too many or no lens are said. */
-static void test_models(void **state)
+TEST(test_models)
 {
     static const float radial[5] = {-0.25f, 0.0625f, 0.001953125f, -0.001953125f, 0},
                        fisheye[4] = {0.03125f, -0.0078125f, 0, 0};
     struct control_message m = {.op = CONTROL_CAMERA};
 
-    (void)state;
     m.camera = (struct cameras_entry){1, 64, 48, {60, 61, 31.5f, 23.5f}, rigid_identity(), {0}};
     assert_int_equal(lens_make(&m.camera.lens, LENS_RADIAL, radial, m.camera.K, 64, 48, NULL), 0);
     there_and_back(&m, MODEL("radial-tangential", 48) "\"params\":[60,61,31.5,23.5,-0.25,0.0625,"
@@ -369,11 +360,10 @@ static void test_models(void **state)
                  "/params");
 }
 
-static void test_cameras(void **state)
+TEST(test_cameras)
 {
     struct control_message m = {.op = CONTROL_CAMERA};
 
-    (void)state;
     m.camera = (struct cameras_entry){
         65535, 64, 48, {60, 61, 31.5f, 23.5f}, rigid_identity(), {.model = LENS_PINHOLE}};
     m.camera.T_rc.t[1] = -0.25f;
@@ -397,13 +387,12 @@ static void test_cameras(void **state)
     expect_wrong(CAMERA "\"params\":[60,60,1,1],\"rig\":7}", "/rig");
 }
 
-static void test_limits(void **state)
+TEST(test_limits)
 {
     char text[CONTROL_TEXT_MAX + 2];
     struct control_message m;
     struct err err = {0};
 
-    (void)state;
     memset(text, ' ', sizeof text);
     memcpy(text, "{\"op\":\"end\"}", 12);
     assert_int_equal(control_parse(&m, text, CONTROL_TEXT_MAX, &err), 0);
@@ -417,14 +406,13 @@ static void test_limits(void **state)
 }
 
 /* Every message in the ```json blocks of the page is taken, and written the same way. */
-static void test_documented_messages(void **state)
+TEST(test_documented_messages)
 {
     FILE *page = fopen("docs/PROTOCOL.md", "r");
     char line[1024], again[1024];
     bool inside = false;
     int seen[CONTROL_OPS] = {0};
 
-    (void)state;
     if (!page) {
         print_message("not started in the top folder\n");
         skip();
@@ -446,24 +434,4 @@ static void test_documented_messages(void **state)
     fclose(page);
     for (int op = 0; op < CONTROL_OPS; op++)
         assert_true(seen[op] > 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_times),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_answers_of_the_server),
-        cmocka_unit_test(test_acks),
-        cmocka_unit_test(test_poses),
-        cmocka_unit_test(test_sources),
-        cmocka_unit_test(test_placed_acks),
-        cmocka_unit_test(test_scaled_acks),
-        cmocka_unit_test(test_unknown_words),
-        cmocka_unit_test(test_cameras),
-        cmocka_unit_test(test_models),
-        cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_documented_messages),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

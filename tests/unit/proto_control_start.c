@@ -1,11 +1,11 @@
 /* proto_control_start.c - a client's first message: there and back, what is refused and where */
 #include "tests/support/control_case.h"
+#include "tests/support/unit.h"
 
-static void test_start(void **state)
+TEST(test_start)
 {
     struct control_message m = {.op = CONTROL_START};
 
-    (void)state;
     m.start.role = CONTROL_VIEW;
     m.start.codecs = 1u << CODEC_RAW | 1u << CODEC_DEFLATE;
     m.start.pose = FRAME_POSE_CV;
@@ -34,11 +34,10 @@ static void test_start(void **state)
     assert_false(m.start.resume);
 }
 
-static void test_start_depth(void **state)
+TEST(test_start_depth)
 {
     struct control_message m = {.op = CONTROL_START};
 
-    (void)state;
     m.start.role = CONTROL_VIEW;
     m.start.codecs = 1u << CODEC_RAW;
     m.start.depth_every = 1;
@@ -71,14 +70,13 @@ static void test_start_depth(void **state)
                  "/depth/every");
 }
 
-static void test_start_refused(void **state)
+TEST(test_start_refused)
 {
     static const char *const blocks[] = {
         "7",           "[0,0,0]",       "[0,0,0,0,0]",     "[-1,0,0,0]",      "[4294967296,0,0,0]",
         "[0,0,0,0.5]", "[0,0,\"0\",0]", "[0,2097152,0,0]", "[0,0,0,-2097153]"};
     char text[160];
 
-    (void)state;
     expect_wrong("{\"op\":\"start\",\"codecs\":[\"raw\"]}", "/role");
     expect_wrong("{\"op\":\"start\",\"role\":\"view\"}", "/codecs");
     expect_wrong("{\"op\":\"start\",\"role\":\"boss\",\"codecs\":[\"raw\"]}", "/role");
@@ -103,15 +101,4 @@ static void test_start_refused(void **state)
                  blocks[i]);
         expect_wrong(text, "/resume/block");
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_start),
-        cmocka_unit_test(test_start_depth),
-        cmocka_unit_test(test_start_refused),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

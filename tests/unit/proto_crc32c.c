@@ -1,20 +1,14 @@
 /* CRC-32C: published values, chaining at every cut, and the instruction beside the table. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "proto/crc32c.h"
+#include "tests/support/unit.h"
 
 #include <string.h>
 
 /* RFC 3720, B.4, and the check value of the catalogue of CRCs. */
-static void published_values(void **state)
+TEST(published_values)
 {
     uint8_t b[32];
 
-    (void)state;
     assert_int_equal(crc32c(0, "123456789", 9), 0xe3069283u);
     assert_int_equal(crc32c(0, NULL, 0), 0);
     memset(b, 0, sizeof(b));
@@ -31,7 +25,7 @@ static void published_values(void **state)
 
 static uint8_t noise[4096];
 
-static void make_noise(void)
+FIXTURE(make_noise)
 {
     uint64_t s = 88172645463325252ull;
 
@@ -41,20 +35,19 @@ static void make_noise(void)
         s ^= s << 17;
         noise[i] = (uint8_t)(s >> 32);
     }
+    return 0;
 }
 
-static void calls_chain(void **state)
+TEST(calls_chain)
 {
     const uint32_t whole = crc32c(0, noise, 300);
 
-    (void)state;
     for (size_t cut = 0; cut <= 300; cut++)
         assert_int_equal(crc32c(crc32c(0, noise, cut), noise + cut, 300 - cut), whole);
 }
 
-static void instruction_and_table_agree(void **state)
+TEST(instruction_and_table_agree)
 {
-    (void)state;
     for (size_t at = 0; at < 17; at++)
         for (size_t len = 0; len <= 200; len++)
             assert_int_equal(crc32c((uint32_t)at, noise + at, len),
@@ -62,11 +55,10 @@ static void instruction_and_table_agree(void **state)
     assert_int_equal(crc32c(0, noise, sizeof(noise)), crc32c_table(0, noise, sizeof(noise)));
 }
 
-static void every_bit_counts(void **state)
+TEST(every_bit_counts)
 {
     const uint32_t right = crc32c(0, noise, 512);
 
-    (void)state;
     for (size_t bit = 0; bit < 512 * 8; bit++) {
         noise[bit / 8] ^= (uint8_t)(1u << bit % 8);
         assert_int_not_equal(crc32c(0, noise, 512), right);
@@ -74,15 +66,4 @@ static void every_bit_counts(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(published_values),
-        cmocka_unit_test(calls_chain),
-        cmocka_unit_test(instruction_and_table_agree),
-        cmocka_unit_test(every_bit_counts),
-    };
-
-    make_noise();
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_GROUP(make_noise, NULL)

@@ -1,16 +1,11 @@
 /* proto_deflate.c - streams of ours are inflated by zlib to what they were made of; codes are the
  * best there are */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <stdbool.h>
 #include <string.h>
 
 #include "proto/wire/codec.h"
 #include "proto/wire/deflate.h"
+#include "tests/support/unit.h"
 
 #define MANY 200000u
 #define PARTS 14
@@ -26,15 +21,13 @@ static uint32_t rnd(uint32_t below)
     return (uint32_t)(((uint64_t)seed * below) >> 32);
 }
 
-static int open_codec(void **state)
+FIXTURE(open_codec)
 {
-    (void)state;
     return codec_new(&codec, NULL);
 }
 
-static int close_codec(void **state)
+FIXTURE(close_codec)
 {
-    (void)state;
     codec_free(&codec);
     return 0;
 }
@@ -64,11 +57,10 @@ static size_t whole(size_t n)
     return there_and_back(&n, 1);
 }
 
-static void nothing_and_next_to_nothing(void **state)
+TEST(nothing_and_next_to_nothing)
 {
     size_t none[PARTS] = {0}, late[PARTS] = {[PARTS - 1] = 1};
 
-    (void)state;
     assert_in_range(there_and_back(none, 0), 1, 5);
     assert_in_range(there_and_back(none, PARTS), 1, 5);
     src[0] = 7;
@@ -80,9 +72,8 @@ static void nothing_and_next_to_nothing(void **state)
 }
 
 /* Of each length, at each place of a word, with and without a neighbour that differs. */
-static void runs_of_every_length(void **state)
+TEST(runs_of_every_length)
 {
-    (void)state;
     for (size_t run = 1; run < 1100; run += run < 600 ? 1 : 37) {
         size_t before = rnd(20), after = rnd(20);
 
@@ -94,9 +85,8 @@ static void runs_of_every_length(void **state)
     assert_true(whole(MANY) < 400); /* 776 runs of two bits, and one head */
 }
 
-static void bytes_of_every_kind(void **state)
+TEST(bytes_of_every_kind)
 {
-    (void)state;
     for (int round = 0; round < 400; round++) {
         size_t part_len[PARTS], at = 0;
         uint32_t most = 1u << (4 + rnd(11));
@@ -113,9 +103,8 @@ static void bytes_of_every_kind(void **state)
 }
 
 /* Noise is stored, in pieces: no byte is lost to codes that save nothing. */
-static void noise_is_stored(void **state)
+TEST(noise_is_stored)
 {
-    (void)state;
     for (size_t i = 0; i < MANY; i++)
         src[i] = (uint8_t)rnd(256);
     assert_int_equal(whole(MANY), MANY + 4 * 5);
@@ -124,11 +113,10 @@ static void noise_is_stored(void **state)
 }
 
 /* Symbols whose counts are Fibonacci's need codes as long as there are symbols: they are cut. */
-static void long_codes_are_cut_off(void **state)
+TEST(long_codes_are_cut_off)
 {
     size_t n = 0;
 
-    (void)state;
     for (uint32_t a = 1, b = 1, symbol = 0; n + a < MANY; symbol++, b += a, a = b - a)
         for (uint32_t k = 0; k < a; k++)
             src[n++] = (uint8_t)symbol;
@@ -143,11 +131,10 @@ static void long_codes_are_cut_off(void **state)
 
 /* Planes that differ have codes of their own, small ones that do not share one: either is smaller
  * than the other way. */
-static void parts_share_codes_where_that_pays(void **state)
+TEST(parts_share_codes_where_that_pays)
 {
     size_t apart[2] = {20000, 20000}, alike[PARTS], one, n = 0;
 
-    (void)state;
     for (size_t i = 0; i < 40000; i++)
         src[i] = (uint8_t)(i < 20000 ? rnd(16) : 128 + rnd(16));
     one = 40000;
@@ -160,12 +147,11 @@ static void parts_share_codes_where_that_pays(void **state)
     assert_true(there_and_back(alike, PARTS) <= whole(n) + 2);
 }
 
-static void too_little_room_is_refused(void **state)
+TEST(too_little_room_is_refused)
 {
     static struct deflate d;
     size_t n = 1000, len;
 
-    (void)state;
     assert_int_equal(deflate_pack(&d, packed, deflate_bound(n, 1) - 1, &len, src, &n, 1, NULL),
                      ERR_MEMORY);
 }
@@ -194,12 +180,11 @@ static uint64_t least_weight(const uint32_t *count, int n)
     return sum;
 }
 
-static void codes_are_complete_and_the_shortest(void **state)
+TEST(codes_are_complete_and_the_shortest)
 {
     struct huffman_code code[HUFFMAN_SYMBOLS_MAX];
     uint32_t count[HUFFMAN_SYMBOLS_MAX];
 
-    (void)state;
     for (int round = 0; round < 3000; round++) {
         int n = 2 + (int)rnd(HUFFMAN_SYMBOLS_MAX - 1), used = 0;
         int length_max = 9 + (int)rnd(7);
@@ -223,17 +208,4 @@ static void codes_are_complete_and_the_shortest(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_and_next_to_nothing),
-        cmocka_unit_test(runs_of_every_length),
-        cmocka_unit_test(bytes_of_every_kind),
-        cmocka_unit_test(noise_is_stored),
-        cmocka_unit_test(long_codes_are_cut_off),
-        cmocka_unit_test(parts_share_codes_where_that_pays),
-        cmocka_unit_test(too_little_room_is_refused),
-        cmocka_unit_test(codes_are_complete_and_the_shortest),
-    };
-    return cmocka_run_group_tests(tests, open_codec, close_codec);
-}
+TEST_GROUP(open_codec, close_codec)

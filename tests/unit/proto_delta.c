@@ -1,10 +1,4 @@
 /* Planes, codecs and block messages: hand-made bytes, random round trips, hostile streams. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +6,7 @@
 #include "proto/cloud/cloud.h"
 #include "proto/wire/delta.h"
 #include "proto/wire/planes.h"
+#include "tests/support/unit.h"
 
 #define MANY 5000u
 
@@ -48,7 +43,7 @@ static struct delta_scratch *scratch(void)
 
 /* ------------------------------------------------------------------------- planes */
 
-static void planes_by_hand(void **state)
+TEST(planes_by_hand)
 {
     const uint32_t removed[2] = {3, 0x01020305};
     const uint64_t added[2] = {1ull << 34 | 40ull << 28 | 33 << 22 | 5 << 16 | 6 << 10 | 7 << 4 | 8,
@@ -66,7 +61,6 @@ static void planes_by_hand(void **state)
     uint32_t r[2];
     uint64_t a[2];
 
-    (void)state;
     assert_int_equal(planes_bytes(2, 2), 28);
     planes_split(out, removed, 2, added, 2);
     assert_memory_equal(out, want, 28);
@@ -75,13 +69,12 @@ static void planes_by_hand(void **state)
     assert_memory_equal(a, added, sizeof a);
 }
 
-static void planes_must_ascend(void **state)
+TEST(planes_must_ascend)
 {
     uint8_t in[20] = {0};
     uint32_t r[2];
     uint64_t a[2];
 
-    (void)state;
     in[0] = 5; /* 5, then 5 again: twice the same point removed */
     assert_int_equal(planes_join(in, r, 2, a, 0, NULL), ERR_INPUT);
     in[1] = 1;
@@ -103,13 +96,12 @@ static void planes_must_ascend(void **state)
 
 /* ------------------------------------------------------------------------- codecs */
 
-static void codec_bounds_its_output(void **state)
+TEST(codec_bounds_its_output)
 {
     const size_t part = 65536;
     uint8_t *plain = calloc(1, part), *packed, *out = malloc(part + 16);
     struct codec *c;
 
-    (void)state;
     assert_int_equal(codec_new(&c, NULL), 0);
     for (int kind = CODEC_RAW; kind < CODEC_KINDS; kind++) {
         size_t cap = codec_bound((enum codec_kind)kind, part, 1), len;
@@ -143,13 +135,12 @@ static void codec_bounds_its_output(void **state)
 }
 
 /* Incompressible parts of awkward sizes fit the bound. */
-static void codec_bound_is_one(void **state)
+TEST(codec_bound_is_one)
 {
     size_t parts[12], total = 0;
     uint8_t *plain = malloc(12 * 40000);
     struct codec *c;
 
-    (void)state;
     assert_int_equal(codec_new(&c, NULL), 0);
     for (int round = 0; round < 20; round++) {
         total = 0;
@@ -174,7 +165,7 @@ static void codec_bound_is_one(void **state)
     free(plain);
 }
 
-static void two_zstd_frames_are_one_too_many(void **state)
+TEST(two_zstd_frames_are_one_too_many)
 {
     /* an empty frame without content size, twice; and a skippable frame before nothing */
     const uint8_t twice[] = {0x28, 0xb5, 0x2f, 0xfd, 0x20, 0, 1, 0, 0,
@@ -184,7 +175,6 @@ static void two_zstd_frames_are_one_too_many(void **state)
     uint8_t out[4];
     struct codec *c;
 
-    (void)state;
     assert_int_equal(codec_new(&c, NULL), 0);
     assert_int_equal(codec_unpack(c, CODEC_ZSTD, out, 0, twice, 9, NULL), 0);
     assert_int_equal(codec_unpack(c, CODEC_ZSTD, out, 0, twice, 18, NULL), ERR_INPUT);
@@ -192,11 +182,10 @@ static void two_zstd_frames_are_one_too_many(void **state)
     codec_free(&c);
 }
 
-static void codec_names(void **state)
+TEST(codec_names)
 {
     enum codec_kind codec;
 
-    (void)state;
     for (int i = 0; i < CODEC_WIRE_KINDS; i++) {
         assert_int_equal(codec_parse(codec_name((enum codec_kind)i), &codec, NULL), 0);
         assert_int_equal(codec, i);
@@ -209,13 +198,12 @@ static void codec_names(void **state)
 
 /* ------------------------------------------------------------------------- messages */
 
-static void random_messages_survive(void **state)
+TEST(random_messages_survive)
 {
     struct delta_scratch *out = scratch(), *in = scratch();
     uint64_t *keys = malloc(MANY * sizeof *keys);
     uint32_t *removed = malloc(MANY * sizeof *removed);
 
-    (void)state;
     for (int round = 0; round < 300; round++) {
         uint32_t n = rnd(round % 3 ? 40 : MANY), n_removed = round % 2 ? rnd(n + 1) : 0;
         struct delta d = {.op = n_removed ? DELTA_PATCH : DELTA_PUT,
@@ -256,7 +244,7 @@ static void random_messages_survive(void **state)
     delta_scratch_free(&in);
 }
 
-static void largest_block_fits_a_message(void **state)
+TEST(largest_block_fits_a_message)
 {
     uint64_t *keys = malloc(DELTA_POINTS_MAX * sizeof *keys);
     struct delta d = {.op = DELTA_PUT,
@@ -270,7 +258,6 @@ static void largest_block_fits_a_message(void **state)
     const uint8_t *msg;
     size_t len;
 
-    (void)state;
     for (uint32_t i = 0; i < DELTA_POINTS_MAX; i++)
         keys[i] = (uint64_t)(i * 1023u) << KEY_MORTON_AT | rnd(0xffffffff);
     assert_int_equal(delta_encode(s, &d, &msg, &len, NULL), 0);
@@ -316,7 +303,7 @@ static uint8_t *sample(enum delta_op op, enum codec_kind codec, size_t *len)
     return copy;
 }
 
-static void each_lie_is_refused(void **state)
+TEST(each_lie_is_refused)
 {
     static const struct {
         int at, value, code;
@@ -339,7 +326,6 @@ static void each_lie_is_refused(void **state)
     struct delta d;
     size_t len;
 
-    (void)state;
     msg = sample(DELTA_PUT, CODEC_RAW, &len);
     assert_int_equal(len, 56 + 600);
     for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
@@ -361,13 +347,12 @@ static void each_lie_is_refused(void **state)
     delta_scratch_free(&s);
 }
 
-static void oversized_message_is_not_read(void **state)
+TEST(oversized_message_is_not_read)
 {
     uint8_t *big = calloc(1, DELTA_MESSAGE_MAX + 1);
     struct delta_scratch *s = scratch();
     struct delta d;
 
-    (void)state;
     big[0] = DELTA_CLEAR;
     big[1] = DELTA_VERSION;
     assert_int_equal(delta_decode(s, &d, big, DELTA_MESSAGE_MAX + 1, NULL), ERR_LIMIT);
@@ -422,13 +407,12 @@ static void try_damaged(struct cloud **c, const uint8_t *msg, size_t len)
 
 /* Byte 3 of a submap transform: bit 0 says unplaced, the others nothing yet; no other message has
  * flags. */
-static void only_submaps_have_flags(void **state)
+TEST(only_submaps_have_flags)
 {
     static const enum delta_op ops[] = {DELTA_PUT,   DELTA_PATCH,  DELTA_DELETE,
                                         DELTA_CLEAR, DELTA_SUBMAP, DELTA_OBJECT};
     struct delta_scratch *s = scratch();
 
-    (void)state;
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
         for (int flags = 0; flags < 256; flags++) {
             bool ok = flags == 0 || ops[i] == DELTA_SUBMAP;
@@ -445,13 +429,12 @@ static void only_submaps_have_flags(void **state)
     delta_scratch_free(&s);
 }
 
-static void every_length_and_every_bit(void **state)
+TEST(every_length_and_every_bit)
 {
     static const enum delta_op ops[] = {DELTA_PUT,   DELTA_PATCH,  DELTA_DELETE,
                                         DELTA_CLEAR, DELTA_SUBMAP, DELTA_OBJECT};
     struct cloud *c = mirror();
 
-    (void)state;
     for (int codec = CODEC_RAW; codec < CODEC_WIRE_KINDS; codec++) {
         for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
             size_t len;
@@ -475,23 +458,4 @@ static void every_length_and_every_bit(void **state)
         }
     }
     cloud_free(&c);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(planes_by_hand),
-        cmocka_unit_test(planes_must_ascend),
-        cmocka_unit_test(codec_bounds_its_output),
-        cmocka_unit_test(codec_bound_is_one),
-        cmocka_unit_test(two_zstd_frames_are_one_too_many),
-        cmocka_unit_test(codec_names),
-        cmocka_unit_test(random_messages_survive),
-        cmocka_unit_test(largest_block_fits_a_message),
-        cmocka_unit_test(each_lie_is_refused),
-        cmocka_unit_test(oversized_message_is_not_read),
-        cmocka_unit_test(only_submaps_have_flags),
-        cmocka_unit_test(every_length_and_every_bit),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,7 @@
 /* A depth map's message: what goes in comes out within half a step, and what a stranger sends is
  * refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "proto/wire/depth.h"
+#include "tests/support/unit.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -40,13 +35,12 @@ static struct depth_map example(enum depth_unit unit)
     return map;
 }
 
-static void maps_come_out_as_they_went_in(void **state)
+TEST(maps_come_out_as_they_went_in)
 {
     uint8_t plain[BYTES];
     struct result_scratch *packer;
     struct depth_decoder *decoder;
 
-    (void)state;
     assert_int_equal(result_scratch_new(&packer, NULL), 0);
     assert_int_equal(depth_decoder_new(&decoder, NULL), 0);
     for (int unit = 0; unit < DEPTH_UNITS; unit++)
@@ -80,9 +74,8 @@ static void maps_come_out_as_they_went_in(void **state)
     depth_decoder_free(&decoder);
 }
 
-static void values_end_where_the_unit_does(void **state)
+TEST(values_end_where_the_unit_does)
 {
-    (void)state;
     assert_int_equal(depth_quantise(DEPTH_MILLIMETRES, 65.535f), 65535);
     assert_int_equal(depth_quantise(DEPTH_MILLIMETRES, 65.54f), 0);
     assert_int_equal(depth_quantise(DEPTH_MILLIMETRES, 0.0004f), 0);
@@ -103,14 +96,13 @@ static const struct {
     {51, 0x40}, {63, 0x7f}, {64, 0xff}, {66, 0xff}, {67, 0xff},
 };
 
-static void strangers_are_refused(void **state)
+TEST(strangers_are_refused)
 {
     uint8_t plain[BYTES], msg[BYTES + 1];
     struct depth_map map = example(DEPTH_MILLIMETRES), got;
     struct depth_decoder *decoder;
     struct err err;
 
-    (void)state;
     assert_int_equal(depth_decoder_new(&decoder, NULL), 0);
     depth_encode(plain, &map, z, 0.1f, 30);
     memcpy(msg, plain, BYTES);
@@ -136,15 +128,4 @@ static void strangers_are_refused(void **state)
         assert_true(err.text[0] && (err.code == ERR_INPUT || err.code == ERR_LIMIT));
     }
     depth_decoder_free(&decoder);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(maps_come_out_as_they_went_in),
-        cmocka_unit_test(values_end_where_the_unit_does),
-        cmocka_unit_test(strangers_are_refused),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 
 #include "proto/image/png.h"
 #include "tests/support/file_case.h"
+#include "tests/support/unit.h"
 
 static char other[160];
 
@@ -25,13 +26,12 @@ static void make_png(int w, int h, int bits, int type, const uint8_t *data, size
     fclose(f);
 }
 
-static void png_round_trip(void **state)
+FILE_TEST(png_round_trip)
 {
     uint8_t rgb[7 * 5 * 3], *back;
     uint16_t *gray;
     int w, h;
 
-    (void)state;
     for (size_t i = 0; i < sizeof rgb; i++)
         rgb[i] = (uint8_t)(i * 37);
     assert_int_equal(png_write_file(file_case_path, rgb, 7, 5, NULL), 0);
@@ -50,7 +50,7 @@ static void png_round_trip(void **state)
     assert_null(gray);
 }
 
-static void png_depth_keeps_its_values(void **state)
+FILE_TEST(png_depth_keeps_its_values)
 {
     const uint8_t deep[2][4] = {{0x12, 0x34, 0xff, 0xff}, {0, 0, 0x01, 0x00}}; /* big-endian */
     const uint8_t flat[2][2] = {{7, 255}, {0, 128}};
@@ -58,7 +58,6 @@ static void png_depth_keeps_its_values(void **state)
     uint8_t *rgb;
     int w, h;
 
-    (void)state;
     make_png(2, 2, 16, PNG_COLOR_TYPE_GRAY, deep[0], 4);
     assert_int_equal(png_read_gray16(file_case_path, &gray, &w, &h, 100, NULL), 0);
     assert_int_equal(gray[0], 0x1234);
@@ -90,14 +89,13 @@ static void write_gray(const uint16_t *gray, int w, int h)
     free(png);
 }
 
-static void png_size_is_bounded(void **state)
+FILE_TEST(png_size_is_bounded)
 {
     uint16_t gray[40] = {0}, *back;
     uint8_t data[400], *rgb;
     struct err err = {0};
     int w, h;
 
-    (void)state;
     write_gray(gray, 40, 1);
     assert_int_equal(png_read_gray16(file_case_path, &back, &w, &h, 39, &err), ERR_LIMIT);
     assert_int_equal(png_read_gray16(file_case_path, &back, &w, &h, 40, &err), 0);
@@ -111,14 +109,13 @@ static void png_size_is_bounded(void **state)
     assert_null(back);
 }
 
-static void png_damage_is_survived(void **state)
+FILE_TEST(png_damage_is_survived)
 {
     uint16_t gray[20 * 20], *back;
     uint8_t data[4096], *rgb;
     int w, h, refused = 0;
     size_t len;
 
-    (void)state;
     for (size_t i = 0; i < 20 * 20; i++)
         gray[i] = (uint16_t)(i * i);
     write_gray(gray, 20, 20);
@@ -145,13 +142,12 @@ static void png_damage_is_survived(void **state)
 }
 
 /* Of a size and depth that is known; anything else is an error, and nothing is written beyond. */
-static void png_in_memory(void **state)
+TEST(png_in_memory)
 {
     static uint16_t gray[40 * 30], back[40 * 30 + 1];
     uint8_t *png, *cut;
     size_t len;
 
-    (void)state;
     for (int i = 0; i < 40 * 30; i++)
         gray[i] = (uint16_t)(i * 54321);
     assert_int_equal(png_encode_gray16(&png, &len, gray, 40, 30, NULL), 0);
@@ -173,15 +169,4 @@ static void png_in_memory(void **state)
     assert_int_equal(png_decode_gray(back, png, len, 16, 40, 30, NULL), ERR_INPUT);
     assert_int_equal(back[40 * 30], 4711);
     free(png);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        FILE_CASE(png_round_trip),       FILE_CASE(png_depth_keeps_its_values),
-        FILE_CASE(png_size_is_bounded),  FILE_CASE(png_damage_is_survived),
-        cmocka_unit_test(png_in_memory),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,5 @@
 /* Byte readers and writers, transforms on the wire, and the frame message: every field, every
  * refusal. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,13 +7,14 @@
 #include "proto/bytes.h"
 #include "proto/wire/frame.h"
 #include "proto/geom/pose.h"
+#include "tests/support/unit.h"
 
 #define PAYLOAD 5
 #define LEN (FRAME_HEAD_BYTES + PAYLOAD)
 
 /* ------------------------------------------------------------------------- bytes */
 
-static void numbers_are_little_endian(void **state)
+TEST(numbers_are_little_endian)
 {
     const uint8_t want[] = {0xab, 0x34, 0x12, 0x78, 0x56, 0x34, 0x12, 0x88, 0x77, 0x66, 0x55, 0x44,
                             0x33, 0x22, 0x11, 0xfe, 0xff, 0xff, 0xff, 0x00, 0x00, 0x80, 0x3f};
@@ -27,7 +22,6 @@ static void numbers_are_little_endian(void **state)
     struct bytes_writer w = bytes_writer(buf, sizeof buf);
     struct bytes_reader r = bytes_reader(want, sizeof want);
 
-    (void)state;
     bytes_put_u8(&w, 0xab);
     bytes_put_u16(&w, 0x1234);
     bytes_put_u32(&w, 0x12345678);
@@ -47,13 +41,12 @@ static void numbers_are_little_endian(void **state)
     assert_false(r.bad);
 }
 
-static void the_end_is_final(void **state)
+TEST(the_end_is_final)
 {
     uint8_t buf[8] = {1, 2, 3, 4, 5, 6, 7, 8};
     struct bytes_reader r = bytes_reader(buf, 3);
     struct bytes_writer w = bytes_writer(buf, 3);
 
-    (void)state;
     assert_int_equal(bytes_get_u16(&r), 0x0201);
     assert_int_equal(bytes_get_u16(&r), 0); /* one byte is left: nothing is read */
     assert_true(r.bad);
@@ -89,7 +82,7 @@ static int get_pose(struct rigid *T, const float v[7], float max_m)
     return pose_get(&r, T, max_m, NULL);
 }
 
-static void quarter_turns_by_hand(void **state)
+TEST(quarter_turns_by_hand)
 {
     const float h = 0.70710678f;
     const float about_z[7] = {0, 0, h, h, 1, 2, 3}, about_x[7] = {h, 0, 0, h, 0, 0, 0};
@@ -97,7 +90,6 @@ static void quarter_turns_by_hand(void **state)
     struct rigid T;
     struct vec3 p;
 
-    (void)state;
     assert_int_equal(get_pose(&T, about_z, 10), 0);
     p = rigid_apply(&T, vec3_make(1, 0, 0)); /* x goes to y */
     assert_true(fabsf(p.x - 1) < 1e-6f && fabsf(p.y - 3) < 1e-6f && fabsf(p.z - 3) < 1e-6f);
@@ -108,12 +100,11 @@ static void quarter_turns_by_hand(void **state)
     assert_true(fabsf(T.r[3] - 1) < 1e-6f);
 }
 
-static void bad_poses_are_refused(void **state)
+TEST(bad_poses_are_refused)
 {
     const float good[7] = {0, 0, 0, 1, 3, 4, 0};
     struct rigid T = rigid_identity(), before = T;
 
-    (void)state;
     for (int i = 0; i < 7; i++) {
         static const float evil[3] = {NAN, INFINITY, -INFINITY};
 
@@ -134,12 +125,11 @@ static void bad_poses_are_refused(void **state)
     assert_int_equal(get_pose(&T, good, 5), 0);
 }
 
-static void every_rotation_survives(void **state)
+TEST(every_rotation_survives)
 {
     uint32_t seed = 12345;
     uint8_t buf[POSE_BYTES];
 
-    (void)state;
     for (int n = 0; n < 20000; n++) {
         struct bytes_writer w = bytes_writer(buf, sizeof buf);
         struct bytes_reader r = bytes_reader(buf, sizeof buf);
@@ -187,12 +177,11 @@ static void message(uint8_t msg[LEN], const struct frame *f)
     memcpy(msg + FRAME_HEAD_BYTES, "hello", PAYLOAD);
 }
 
-static void fields_stand_where_the_table_says(void **state)
+TEST(fields_stand_where_the_table_says)
 {
     struct frame f = sample(), g;
     uint8_t m[LEN];
 
-    (void)state;
     message(m, &f);
     assert_int_equal(m[0], 1);
     assert_int_equal(m[1], 1);
@@ -220,13 +209,12 @@ static void fields_stand_where_the_table_says(void **state)
 }
 
 /* The number alone is read of any header that is whole and of this version. */
-static void the_number_is_read_alone(void **state)
+TEST(the_number_is_read_alone)
 {
     struct frame f = sample();
     uint64_t seq = 0;
     uint8_t m[LEN];
 
-    (void)state;
     message(m, &f);
     m[92] ^= 1; /* a payload of another length is not looked at */
     assert_true(frame_get_seq(&seq, m, FRAME_HEADER_BYTES) && seq == f.seq);
@@ -244,13 +232,12 @@ static void the_number_is_read_alone(void **state)
 
 /* An OpenGL camera looks along -z with y up: its forward is the server's +z, its up the server's
  * -y. */
-static void opengl_axes_are_converted(void **state)
+TEST(opengl_axes_are_converted)
 {
     struct frame f = sample(), g;
     uint8_t m[LEN];
     struct vec3 p;
 
-    (void)state;
     message(m, &f); /* identity rotation on the wire */
     assert_int_equal(frame_parse(&g, m, LEN, FRAME_POSE_OPENGL, NULL), 0);
     p = rigid_apply(&g.T_wc, vec3_make(0, 0, 2));
@@ -272,7 +259,7 @@ static void refused(const uint8_t *m, size_t len, const char *where, uint64_t se
     assert_int_equal(f.seq, seq);
 }
 
-static void each_lie_is_named(void **state)
+TEST(each_lie_is_named)
 {
     static const struct {
         int at;
@@ -309,7 +296,6 @@ static void each_lie_is_named(void **state)
     struct frame f = sample();
     uint8_t m[LEN];
 
-    (void)state;
     for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
         message(m, &f);
         memcpy(m + lies[i].at, lies[i].bytes, (size_t)lies[i].n);
@@ -321,12 +307,11 @@ static void each_lie_is_named(void **state)
     refused(m, FRAME_HEAD_BYTES, "part", f.seq); /* no picture at all */
 }
 
-static void undeclared_fields_are_not_looked_at(void **state)
+TEST(undeclared_fields_are_not_looked_at)
 {
     struct frame f = sample(), g;
     uint8_t m[LEN];
 
-    (void)state;
     message(m, &f);
     m[4] = 0;
     memset(m + 32, 0xff, 48); /* NaN everywhere, and what is reserved */
@@ -360,13 +345,12 @@ static size_t with_parts(uint8_t m[MOST], const struct frame_part *parts, int n)
     return frame_bytes(&f);
 }
 
-static void parts_come_as_they_were_sent(void **state)
+TEST(parts_come_as_they_were_sent)
 {
     uint8_t m[MOST], body[MOST];
     size_t len = with_parts(m, others, OTHERS);
     struct frame f;
 
-    (void)state;
     assert_int_equal(frame_parse(&f, m, len, FRAME_POSE_CV, NULL), 0);
     memcpy(body, f.body, f.body_len);
     memset(m, 0, sizeof m);
@@ -385,13 +369,12 @@ static void parts_come_as_they_were_sent(void **state)
 }
 
 /* A type, codec or unit of a later version is passed over, unless it says that it must not be. */
-static void what_is_not_known_is_passed_over(void **state)
+TEST(what_is_not_known_is_passed_over)
 {
     static const int at[] = {96, 97, 106}; /* type, codec, unit of the second part */
     uint8_t m[MOST];
     struct frame f;
 
-    (void)state;
     for (size_t i = 0; i < 3; i++) {
         size_t len = with_parts(m, others, 1);
 
@@ -414,13 +397,12 @@ static void what_is_not_known_is_passed_over(void **state)
 }
 
 /* A header of 88 bytes and entries of 20: what is longer than known is skipped. */
-static void longer_headers_are_read(void **state)
+TEST(longer_headers_are_read)
 {
     uint8_t m[MOST], longer[MOST] = {0};
     size_t len = with_parts(m, others, 1), at = 0;
     struct frame f;
 
-    (void)state;
     memcpy(longer, m, 80);
     longer[2] = 88;
     longer[30] = 20;
@@ -433,7 +415,7 @@ static void longer_headers_are_read(void **state)
     assert_memory_equal(f.parts[0].data, "0123456789abcdef", 16);
 }
 
-static void each_part_has_its_bytes(void **state)
+TEST(each_part_has_its_bytes)
 {
     static const struct {
         struct frame_part part;
@@ -452,7 +434,6 @@ static void each_part_has_its_bytes(void **state)
     uint8_t m[MOST];
     struct frame f;
 
-    (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         refused(m, with_parts(m, &wrong[i].part, 1), wrong[i].where, sample().seq);
     for (int i = 0; i < FRAME_PARTS_MAX - 1; i++)
@@ -463,13 +444,12 @@ static void each_part_has_its_bytes(void **state)
 }
 
 /* As if the client had sent the intrinsics of a declared camera with the frame. */
-static void a_camera_is_written_into_the_header(void **state)
+TEST(a_camera_is_written_into_the_header)
 {
     const struct intrinsics K = {300, 301, 32, 24};
     struct frame f = sample(), g;
     uint8_t m[LEN];
 
-    (void)state;
     f.flags = 0;
     message(m, &f);
     frame_put_camera(m, &K);
@@ -479,13 +459,12 @@ static void a_camera_is_written_into_the_header(void **state)
 }
 
 /* Exactly as long as it is, on the heap: a sanitizer sees a byte read too many. */
-static void every_length_and_every_bit(void **state)
+TEST(every_length_and_every_bit)
 {
     struct frame f = sample(), g;
     uint8_t m[LEN];
     int accepted = 0;
 
-    (void)state;
     message(m, &f);
     for (size_t len = 0; len < LEN; len++) {
         uint8_t *cut = malloc(len ? len : 1);
@@ -509,11 +488,10 @@ static void every_length_and_every_bit(void **state)
 
 /* A camera that looks along world -z, y up: its picture stands as it is; leaning, it is turned
  * once it leans by more than 50 degrees from what was, and not at all when it looks down. */
-static void pictures_are_put_upright(void **state)
+TEST(pictures_are_put_upright)
 {
     const struct vec3 y_up = {0, 1, 0}, x_up = {1, 0, 0}, z_up = {0, 0, 1};
 
-    (void)state;
     for (int degrees = -180; degrees < 540; degrees++) {
         /* The camera is turned clockwise by so many degrees, as it is seen from behind: at 90 its x
          * axis points down, what is up lies at the picture's left, and the picture has to be turned
@@ -541,28 +519,4 @@ static void pictures_are_put_upright(void **state)
         assert_int_equal(pose_turn(&down, x_up, -1), 3); /* up is to the right */
         assert_int_equal(pose_turn(&down, z_up, -1), 2); /* and down in the picture */
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_are_little_endian),
-        cmocka_unit_test(the_end_is_final),
-        cmocka_unit_test(quarter_turns_by_hand),
-        cmocka_unit_test(bad_poses_are_refused),
-        cmocka_unit_test(every_rotation_survives),
-        cmocka_unit_test(fields_stand_where_the_table_says),
-        cmocka_unit_test(the_number_is_read_alone),
-        cmocka_unit_test(opengl_axes_are_converted),
-        cmocka_unit_test(each_lie_is_named),
-        cmocka_unit_test(pictures_are_put_upright),
-        cmocka_unit_test(undeclared_fields_are_not_looked_at),
-        cmocka_unit_test(parts_come_as_they_were_sent),
-        cmocka_unit_test(what_is_not_known_is_passed_over),
-        cmocka_unit_test(longer_headers_are_read),
-        cmocka_unit_test(each_part_has_its_bytes),
-        cmocka_unit_test(a_camera_is_written_into_the_header),
-        cmocka_unit_test(every_length_and_every_bit),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,8 @@
 /* The tree against all pairs, and motions that are known: by their pairs, with wrong ones among
  * them, by ICP. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "proto/geom/octa.h"
 #include "proto/geom/robust.h"
@@ -17,6 +10,7 @@
 #include "proto/geom/tree.h"
 #include "tests/support/bound.h"
 #include "tests/support/geom_case.h"
+#include "tests/support/unit.h"
 
 /* -------------------------------------------------------------------------------------- tree */
 
@@ -70,7 +64,7 @@ static void compare_with_all_pairs(const float *xyz, size_t n, int dim, const do
     }
 }
 
-static void the_tree_finds_what_all_pairs_find(void **unused)
+TEST(the_tree_finds_what_all_pairs_find)
 {
     static const size_t sizes[] = {1, 2, 12, 13, 25, 100, 600};
     static const int dims[] = {1, 3, 33};
@@ -78,7 +72,6 @@ static void the_tree_finds_what_all_pairs_find(void **unused)
     struct tree *tree;
     double q[33];
 
-    (void)unused;
     for (int run = 0; run < SHAPES * 7 * 3; run++) {
         enum shape shape = (enum shape)(run % SHAPES);
         size_t n = sizes[run / SHAPES % 7];
@@ -103,14 +96,13 @@ static void the_tree_finds_what_all_pairs_find(void **unused)
 /* Queries far from a wall look at what lies before them, not at the wall: as fast as near ones,
  * where bounds by the planes of division took thousands of times as long. Time is the processor's
  * own. */
-static void a_wall_is_not_looked_through(void **unused)
+TEST(a_wall_is_not_looked_through)
 {
     double took[2], d2;
     float *wall = plane(400, 0);
     struct tree *tree;
     uint32_t id;
 
-    (void)unused;
     assert_int_equal(tree_new(&tree, wall, 160000, 3, NULL), 0);
     for (int far = 0; far < 2; far++) {
         clock_t start = clock();
@@ -128,7 +120,7 @@ static void a_wall_is_not_looked_through(void **unused)
     free(wall);
 }
 
-static void a_bound_is_not_reached(void **unused)
+TEST(a_bound_is_not_reached)
 {
     const float xyz[6] = {3, 4, 0, 30, 40, 0};
     const double q[3] = {0, 0, 0};
@@ -136,7 +128,6 @@ static void a_bound_is_not_reached(void **unused)
     uint32_t id = 7;
     double d2 = -1;
 
-    (void)unused;
     assert_int_equal(tree_new(&tree, xyz, 2, 3, NULL), 0);
     assert_int_equal(tree_neighbours(tree, q, 25, 1, &id, &d2), 0);
     assert_true(id == 7 && d2 == -1);
@@ -149,13 +140,12 @@ static void a_bound_is_not_reached(void **unused)
 
 /* ------------------------------------------------------------------------------------- motions */
 
-static void pairs_tell_their_motion(void **unused)
+TEST(pairs_tell_their_motion)
 {
     const double axes[][3] = {{1, 0, 0}, {0, 0, 1}, {1, -2, 3}, {-1, 1, 1}};
     double p[30], q[30], line[30];
     struct sim3 m;
 
-    (void)unused;
     for (int i = 0; i < 30; i++) {
         p[i] = uniform(-3, 3);
         line[i] = (i / 3) * (i % 3 + 1);
@@ -179,7 +169,7 @@ static void pairs_tell_their_motion(void **unused)
 }
 
 /* A weight is as many pairs, and a place far from the origin costs no digits but its own. */
-static void moments_are_those_of_all_pairs(void **unused)
+TEST(moments_are_those_of_all_pairs)
 {
     const double axis[3] = {1, 2, 3}, one[3] = {5, 6, 7}, two[3] = {-1, 0, 2};
     const struct sim3 should = motion_of(axis, 40, 0, 0, 0, 2);
@@ -187,7 +177,6 @@ static void moments_are_those_of_all_pairs(void **unused)
     double p[3], q[3];
     struct sim3 m;
 
-    (void)unused;
     sim3_moments_add(&once, one, two, 3);
     sim3_moments_add(&once, two, one, 1);
     sim3_moments_add(&once, axis, axis, 0);
@@ -210,9 +199,8 @@ static void moments_are_those_of_all_pairs(void **unused)
     near(sim3_angle_deg(&m, &should), 0, 1e-6);
 }
 
-static void eigenvectors_are_turned_into_themselves(void **unused)
+TEST(eigenvectors_are_turned_into_themselves)
 {
-    (void)unused;
     for (int run = 0; run < 200; run++) {
         int n = 2 + run % 3;
         double a[16], b[16], value[4], vector[16];
@@ -246,12 +234,11 @@ static int by_value(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-static void ranks_are_those_of_the_sorted(void **unused)
+TEST(ranks_are_those_of_the_sorted)
 {
     double sorted[300];
     float v[300];
 
-    (void)unused;
     for (size_t run = 0; run < 600; run++) {
         size_t n = run / 2 + 1, k = (size_t)uniform(0, (double)n);
 
@@ -275,14 +262,13 @@ static float octa_error(struct vec3 n, int step)
     return acosf(fminf(1.0f, dot)) * 57.29578f;
 }
 
-static void directions_fit_twelve_bits(void **unused)
+TEST(directions_fit_twelve_bits)
 {
     static const struct {
         int step;
         float most, mean;
     } bounds[] = {{1, 2.9f, 1.45f}, {4, 11.5f, 5.7f}};
 
-    (void)unused;
     for (size_t b = 0; b < 2; b++) {
         float most = 0.0f;
         double sum = 0.0;
@@ -303,9 +289,8 @@ static void directions_fit_twelve_bits(void **unused)
     }
 }
 
-static void axes_are_codes_and_nothing_is_none(void **unused)
+TEST(axes_are_codes_and_nothing_is_none)
 {
-    (void)unused;
     for (int step = 1; step <= 4; step *= 2) {
         assert_int_equal(octa_encode(vec3_make(0, 0, 2), step), 32 << 6 | 32);
         assert_int_equal(octa_encode(vec3_make(1, 0, 0), step), 60 << 6 | 32);
@@ -323,21 +308,4 @@ static void axes_are_codes_and_nothing_is_none(void **unused)
     assert_true(vec3_norm2(octa_decode(0)) == 0.0f);
     assert_true(vec3_norm2(octa_decode(32 << 6)) == 0.0f);
     assert_true(vec3_norm2(octa_decode(0xfff)) > 0.0f); /* no code of ours, and still a direction */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_tree_finds_what_all_pairs_find),
-        cmocka_unit_test(a_wall_is_not_looked_through),
-        cmocka_unit_test(a_bound_is_not_reached),
-        cmocka_unit_test(pairs_tell_their_motion),
-        cmocka_unit_test(moments_are_those_of_all_pairs),
-        cmocka_unit_test(eigenvectors_are_turned_into_themselves),
-        cmocka_unit_test(ranks_are_those_of_the_sorted),
-        cmocka_unit_test(directions_fit_twelve_bits),
-        cmocka_unit_test(axes_are_codes_and_nothing_is_none),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,5 @@
 /* (P10), (U2): what samples of a gyroscope say of a turn, what they are not believed, and how a
  * world is put upright. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <string.h>
 
@@ -13,6 +7,7 @@
 #include "proto/geom/inertial.h"
 #include "proto/geom/pose.h"
 #include "proto/wire/frame.h"
+#include "tests/support/unit.h"
 
 #define MS 1000000ull
 #define FROM (5ull << 40) /* ns */
@@ -40,11 +35,10 @@ static bool turn_of(float turn[3], const struct sample *s, int n, int64_t span_m
 
 /* A turn about one axis is the rate's integral, wherever samples lie: here they begin before and
  * end behind, begin late, end early. */
-static void a_rate_becomes_its_angle(void **state)
+TEST(a_rate_becomes_its_angle)
 {
     static const int first_ms[] = {-7, 0, 12}, last_ms[] = {133, 100, 89};
 
-    (void)state;
     for (int c = 0; c < 3; c++)
         for (int axis = 0; axis < 3; axis++) {
             struct sample s[40] = {0};
@@ -62,12 +56,11 @@ static void a_rate_becomes_its_angle(void **state)
 
 /* A rate that grows evenly; then two turns of which the second is about the axis that the first one
  * has turned: their quaternions, by hand. */
-static void turns_follow_each_other(void **state)
+TEST(turns_follow_each_other)
 {
     struct sample s[41] = {0};
     float turn[3], c = cosf(0.1f), k = sinf(0.1f);
 
-    (void)state;
     for (int i = 0; i <= 10; i++) {
         s[i].ms = 10 * i;
         s[i].rate[1] = 0.2f * (float)i;
@@ -86,7 +79,7 @@ static void turns_follow_each_other(void **state)
 }
 
 /* What a stranger may send: nothing of it says anything. */
-static void strange_samples_say_nothing(void **state)
+TEST(strange_samples_say_nothing)
 {
     static const struct {
         int64_t span_ms;
@@ -112,19 +105,17 @@ static void strange_samples_say_nothing(void **state)
     };
     float turn[3];
 
-    (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         assert_false(turn_of(turn, bad[i].s, bad[i].n, bad[i].span_ms));
 }
 
 /* Samples on the wire are in the axes of the client's camera. */
-static void axes_are_the_clients(void **state)
+TEST(axes_are_the_clients)
 {
     uint8_t bytes[3 * FRAME_IMU_BYTES];
     struct frame f = {.t_capture_ns = FROM + 60 * MS, .n_parts = 1};
     float cv[3], gl[3], seconds;
 
-    (void)state;
     for (int i = 0; i < 3; i++) {
         struct bytes_writer w = bytes_writer(bytes + i * FRAME_IMU_BYTES, FRAME_IMU_BYTES);
         bytes_put_u64(&w, FROM + 20 * MS * (uint64_t)(i + 1));
@@ -146,12 +137,11 @@ static void axes_are_the_clients(void **state)
 
 /* The direction comes where it shall, by the least rotation; that of opposite ones is half a
  * turn. */
-static void worlds_are_put_upright(void **state)
+TEST(worlds_are_put_upright)
 {
     static const struct vec3 ups[] = {{0, -1, 0}, {0, 1, 0},        {1, 0, 0},          {0, 0, 1},
                                       {0, 0, -1}, {0.6f, -0.8f, 0}, {0, -0.28f, -0.96f}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof ups / sizeof *ups; i++)
         for (size_t k = 0; k < sizeof ups / sizeof *ups; k++) {
             struct vec3 a = ups[i], b = ups[k];
@@ -164,14 +154,4 @@ static void worlds_are_put_upright(void **state)
             assert_true(fabsf(r[0] + r[4] + r[8] - 1 - 2 * dot) < 1e-4f); /* its angle */
             assert_true(T.t[0] == 0 && T.t[1] == 0 && T.t[2] == 0);
         }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_rate_becomes_its_angle),    cmocka_unit_test(turns_follow_each_other),
-        cmocka_unit_test(strange_samples_say_nothing), cmocka_unit_test(axes_are_the_clients),
-        cmocka_unit_test(worlds_are_put_upright),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,13 +3,6 @@
  * memory. The pictures are written by libjpeg-turbo itself, so that progressive, arithmetic and
  * CMYK ones are real.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -18,6 +11,7 @@
 
 #include "proto/image/jpeg.h"
 #include "tests/support/jpeg_write.h"
+#include "tests/support/unit.h"
 
 #define W 90
 #define H 50
@@ -107,7 +101,7 @@ static size_t find_marker(const uint8_t *data, size_t len, uint8_t marker)
 
 /* ------------------------------------------------------------------------- right ones */
 
-static void colours_come_out(void **state)
+TEST(colours_come_out)
 {
     static const struct kind kinds[] = {{.components = 3},
                                         {.components = 3, .progressive = 1},
@@ -116,7 +110,6 @@ static void colours_come_out(void **state)
                                         {.components = 1, .progressive = 1}};
     struct jpeg_decoder *d = decoder();
 
-    (void)state;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         uint8_t rgb[W * H * 3];
         struct jpeg_info info;
@@ -147,7 +140,7 @@ static void colours_come_out(void **state)
 }
 
 /* One byte of the frame header or one segment, and not every decoder reads it alike any more. */
-static void only_what_cameras_make_is_plain(void **state)
+TEST(only_what_cameras_make_is_plain)
 {
     /* bytes behind the frame's 0xff, what stands there, plain */
     static const uint8_t cases[][3] = {{1, 0xc0, 1},  {1, 0xc1, 0},  {10, 'R', 0},
@@ -157,7 +150,6 @@ static void only_what_cameras_make_is_plain(void **state)
     size_t len;
     uint8_t *data = baseline(&len), *sof = data + find_marker(data, len, 0xc0);
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         uint8_t was = sof[cases[i][0]];
         sof[cases[i][0]] = cases[i][1];
@@ -171,12 +163,11 @@ static void only_what_cameras_make_is_plain(void **state)
     free(data);
 }
 
-static void scaled_sizes_cover(void **state)
+TEST(scaled_sizes_cover)
 {
     struct jpeg_info info = {.width = 1280, .height = 720, .components = 3};
     int w, h;
 
-    (void)state;
     jpeg_scaled_size(&info, 416, 128, &w, &h);
     assert_int_equal(w, 640); /* 1/2: 3/8 would do, but takes longer */
     assert_int_equal(h, 360);
@@ -195,12 +186,11 @@ static void scaled_sizes_cover(void **state)
 
 /* Every size that jpeg_scaled_size() can answer decodes, and looks like the picture made
  * smaller. */
-static void every_scale_decodes(void **state)
+TEST(every_scale_decodes)
 {
     static const int sides[][2] = {{W, H}, {1, 1}, {7, 200}, {17, 9}, {640, 480}};
     struct jpeg_decoder *d = decoder();
 
-    (void)state;
     for (size_t i = 0; i < sizeof sides / sizeof *sides; i++) {
         struct jpeg_info info;
         size_t len;
@@ -230,14 +220,13 @@ static void every_scale_decodes(void **state)
     jpeg_decoder_free(&d);
 }
 
-static void noise_keeps_its_colours(void **state)
+TEST(noise_keeps_its_colours)
 {
     struct jpeg_decoder *d = decoder();
     uint8_t *rgb = malloc(600 * 400 * 3), *back = malloc(600 * 400 * 3), *data;
     double error = 0;
     size_t len;
 
-    (void)state;
     for (int i = 0; i < 600 * 400; i++) {
         rgb[3 * i] = (uint8_t)(i % 600 / 3);
         rgb[3 * i + 1] = (uint8_t)(i / 600 / 2);
@@ -259,12 +248,11 @@ static void noise_keeps_its_colours(void **state)
     jpeg_decoder_free(&d);
 }
 
-static void bytes_after_the_end_are_not_read(void **state)
+TEST(bytes_after_the_end_are_not_read)
 {
     size_t len;
     uint8_t *data = baseline(&len), *longer = calloc(1, len + 100);
 
-    (void)state;
     memcpy(longer, data, len);
     longer[len] = 0xff; /* what some phones append: another picture's start */
     longer[len + 1] = 0xd8;
@@ -275,11 +263,10 @@ static void bytes_after_the_end_are_not_read(void **state)
 
 /* ------------------------------------------------------------------------- wrong ones */
 
-static void every_truncation_is_refused(void **state)
+TEST(every_truncation_is_refused)
 {
     struct kind kinds[2] = {{.components = 3}, {.components = 3, .progressive = 1}};
 
-    (void)state;
     for (int k = 0; k < 2; k++) {
         size_t len;
         uint8_t *data = make(kinds[k], W, H, &len);
@@ -292,13 +279,12 @@ static void every_truncation_is_refused(void **state)
 }
 
 /* Cut in the middle and closed with an end marker: whole to the walker, damaged to the decoder. */
-static void lost_rows_are_refused(void **state)
+TEST(lost_rows_are_refused)
 {
     struct jpeg_info info;
     size_t len;
     uint8_t *data = baseline(&len);
 
-    (void)state;
     len = find_marker(data, len, 0xda) + 200;
     data[len - 2] = 0xff;
     data[len - 1] = 0xd9;
@@ -307,7 +293,7 @@ static void lost_rows_are_refused(void **state)
     free(data);
 }
 
-static void every_flipped_bit_is_survived(void **state)
+TEST(every_flipped_bit_is_survived)
 {
     struct jpeg_decoder *d = decoder();
     uint8_t rgb[W * H * 3], first[W * H * 3];
@@ -315,7 +301,6 @@ static void every_flipped_bit_is_survived(void **state)
     uint8_t *data = baseline(&len);
     int refused = 0;
 
-    (void)state;
     assert_int_equal(jpeg_decode(d, first, W, H, data, len, &limits, NULL), 0);
     for (size_t bit = 0; bit < 8 * len; bit++) {
         data[bit / 8] ^= (uint8_t)(1 << bit % 8);
@@ -329,12 +314,11 @@ static void every_flipped_bit_is_survived(void **state)
     jpeg_decoder_free(&d);
 }
 
-static void garbage_is_refused(void **state)
+TEST(garbage_is_refused)
 {
     uint8_t noise[5000];
     uint32_t seed = 7;
 
-    (void)state;
     for (int round = 0; round < 200; round++) {
         for (size_t i = 0; i < sizeof noise; i++) {
             seed = seed * 1664525u + 1013904223u;
@@ -347,13 +331,12 @@ static void garbage_is_refused(void **state)
     assert_int_equal(decode((const uint8_t *)"\x89PNG\r\n\x1a\n", 8, &limits, NULL), ERR_INPUT);
 }
 
-static void lying_size_is_refused(void **state)
+TEST(lying_size_is_refused)
 {
     struct err err = {0};
     size_t len, sof;
     uint8_t *data = baseline(&len);
 
-    (void)state;
     sof = find_marker(data, len, 0xc0);
     memset(data + sof + 5, 0xff, 4); /* 65535 x 65535: 12 GB of pixels */
     assert_int_equal(decode(data, len, &limits, &err), ERR_LIMIT);
@@ -366,13 +349,12 @@ static void lying_size_is_refused(void **state)
     free(data);
 }
 
-static void oversized_file_is_refused(void **state)
+TEST(oversized_file_is_refused)
 {
     struct jpeg_limits small = limits;
     size_t len;
     uint8_t *data = baseline(&len);
 
-    (void)state;
     small.max_bytes = (uint32_t)len;
     assert_int_equal(decode(data, len, &small, NULL), 0);
     small.max_bytes--;
@@ -397,34 +379,31 @@ static void refuse_with(const uint8_t *data, size_t len, int code, const char *s
     assert_int_equal(decode(data, len, &limits, NULL), code);
 }
 
-static void twelve_bits_are_refused(void **state)
+TEST(twelve_bits_are_refused)
 {
     size_t len;
     uint8_t *data = baseline(&len);
 
-    (void)state;
     data[find_marker(data, len, 0xc0) + 4] = 12;
     data[find_marker(data, len, 0xc0) + 1] = 0xc1; /* extended, as a 12-bit one is */
     refuse_with(data, len, ERR_INPUT, "12 bits");
     free(data);
 }
 
-static void cmyk_is_refused(void **state)
+TEST(cmyk_is_refused)
 {
     size_t len;
     uint8_t *data = make((struct kind){.components = 4}, W, H, &len);
 
-    (void)state;
     refuse_with(data, len, ERR_INPUT, "4 colour components");
     free(data);
 }
 
-static void arithmetic_coding_is_refused(void **state)
+TEST(arithmetic_coding_is_refused)
 {
     size_t len;
     uint8_t *data = make((struct kind){.components = 3, .arithmetic = 1}, W, H, &len);
 
-    (void)state;
     refuse_with(data, len, ERR_INPUT, "0xffc9");
     free(data);
     data = baseline(&len);
@@ -437,12 +416,11 @@ static void arithmetic_coding_is_refused(void **state)
     free(data);
 }
 
-static void second_frame_header_is_refused(void **state)
+TEST(second_frame_header_is_refused)
 {
     size_t len, sof;
     uint8_t *data = baseline(&len), *two = malloc(2 * len);
 
-    (void)state;
     sof = find_marker(data, len, 0xc0);
     memcpy(two, data, sof + 19);
     memcpy(two + sof + 19, data + sof, len - sof);
@@ -451,12 +429,11 @@ static void second_frame_header_is_refused(void **state)
     free(two);
 }
 
-static void scan_before_frame_is_refused(void **state)
+TEST(scan_before_frame_is_refused)
 {
     const uint8_t data[] = {0xff, 0xd8, 0xff, 0xda, 0, 8, 1, 1, 0, 0, 63, 0, 1, 2, 0xff, 0xd9};
     const uint8_t empty[] = {0xff, 0xd8, 0xff, 0xd9};
 
-    (void)state;
     refuse_with(data, sizeof data, ERR_INPUT, "before any frame header");
     refuse_with(empty, sizeof empty, ERR_INPUT, "without a picture");
 }
@@ -498,18 +475,17 @@ static uint8_t *scan_bomb(int side, int scans, size_t *len)
     return data;
 }
 
-static void too_many_scans_are_refused(void **state)
+TEST(too_many_scans_are_refused)
 {
     size_t len;
     uint8_t *data = scan_bomb(W, limits.max_scans + 1, &len);
 
-    (void)state;
     refuse_with(data, len, ERR_LIMIT, "scans");
     free(data);
 }
 
 /* Within the limits of scans and sides, yet long to walk: the deadline ends it. */
-static void eobrun_bomb_is_bounded(void **state)
+TEST(eobrun_bomb_is_bounded)
 {
     struct jpeg_limits tight = limits;
     struct jpeg_decoder *d = decoder();
@@ -518,7 +494,6 @@ static void eobrun_bomb_is_bounded(void **state)
     size_t len;
     uint8_t *data = scan_bomb(4096, limits.max_scans, &len);
 
-    (void)state;
     assert_true(len < 35000); /* 16 million pixels, sixteen times over */
     tight.deadline_ms = 1;
     assert_int_equal(jpeg_decode(d, rgb, 512, 512, data, len, &tight, NULL), ERR_LIMIT);
@@ -533,7 +508,7 @@ static void eobrun_bomb_is_bounded(void **state)
 }
 
 /* A right picture with no time at all, large enough that the clock is asked. */
-static void deadline_holds(void **state)
+TEST(deadline_holds)
 {
     struct jpeg_limits none = limits;
     struct jpeg_decoder *d = decoder();
@@ -542,7 +517,6 @@ static void deadline_holds(void **state)
     size_t len;
     uint8_t *data = make((struct kind){.components = 3, .progressive = 1}, 2048, 2048, &len);
 
-    (void)state;
     none.deadline_ms = 0;
     assert_int_equal(jpeg_decode(d, rgb, 2048, 2048, data, len, &none, &err), ERR_LIMIT);
     assert_non_null(strstr(err.text, "longer than allowed"));
@@ -551,31 +525,4 @@ static void deadline_holds(void **state)
     free(data);
     free(rgb);
     jpeg_decoder_free(&d);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(colours_come_out),
-        cmocka_unit_test(only_what_cameras_make_is_plain),
-        cmocka_unit_test(scaled_sizes_cover),
-        cmocka_unit_test(every_scale_decodes),
-        cmocka_unit_test(noise_keeps_its_colours),
-        cmocka_unit_test(bytes_after_the_end_are_not_read),
-        cmocka_unit_test(every_truncation_is_refused),
-        cmocka_unit_test(lost_rows_are_refused),
-        cmocka_unit_test(every_flipped_bit_is_survived),
-        cmocka_unit_test(garbage_is_refused),
-        cmocka_unit_test(lying_size_is_refused),
-        cmocka_unit_test(oversized_file_is_refused),
-        cmocka_unit_test(twelve_bits_are_refused),
-        cmocka_unit_test(cmyk_is_refused),
-        cmocka_unit_test(arithmetic_coding_is_refused),
-        cmocka_unit_test(second_frame_header_is_refused),
-        cmocka_unit_test(scan_before_frame_is_refused),
-        cmocka_unit_test(too_many_scans_are_refused),
-        cmocka_unit_test(eobrun_bomb_is_bounded),
-        cmocka_unit_test(deadline_holds),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

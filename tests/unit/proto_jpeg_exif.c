@@ -1,15 +1,10 @@
 /* The orientation in a picture's Exif, in both orders of bytes, cut, and damaged. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "proto/image/jpeg.h"
 #include "tests/support/jpeg_write.h"
+#include "tests/support/unit.h"
 
 /* An Exif segment with one other entry before the orientation, in either order of bytes. */
 static size_t exif(uint8_t *to, int big, unsigned orientation)
@@ -27,7 +22,7 @@ static size_t exif(uint8_t *to, int big, unsigned orientation)
     return n;
 }
 
-static void exif_says_how_it_was_held(void **state)
+TEST(exif_says_how_it_was_held)
 {
     static const int turn[10] = {0, 0, 0, 2, 0, 0, 1, 0, 3, 0};
     uint8_t segment[64], rgb[16 * 16 * 3], *picture, *held;
@@ -35,7 +30,6 @@ static void exif_says_how_it_was_held(void **state)
     struct jpeg_info info;
     size_t len, n;
 
-    (void)state;
     for (int big = 0; big < 2; big++)
         for (unsigned orientation = 0; orientation < 10; orientation++) {
             n = exif(segment, big, orientation);
@@ -67,11 +61,4 @@ static void exif_says_how_it_was_held(void **state)
     assert_int_equal(info.turn, 1);
     free(held);
     free(picture);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(exif_says_how_it_was_held)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

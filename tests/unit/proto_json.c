@@ -1,14 +1,8 @@
 /* proto_json.c - bounded reading with pointers to what is wrong, and writing without allocation */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "proto/json.h"
+#include "tests/support/unit.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,7 +19,7 @@ static int parse(const char *text, size_t len, int depth, struct err *err)
     return rc;
 }
 
-static void test_what_is_no_object(void **state)
+TEST(test_what_is_no_object)
 {
     static const struct {
         const char *text;
@@ -50,7 +44,6 @@ static void test_what_is_no_object(void **state)
                {"{\"a\":NaN}", 9},
                {"{\"a\":01}", 8}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct err err = {0};
         if (parse(bad[i].text, bad[i].len, 8, &err) != ERR_INPUT)
@@ -60,12 +53,11 @@ static void test_what_is_no_object(void **state)
     assert_int_equal(parse(" {\"a\" : [1, -2.5e3, true, null, \"\\u00e9\"]}\n", 43, 8, NULL), 0);
 }
 
-static void test_depth(void **state)
+TEST(test_depth)
 {
     struct err err = {0};
     char deep[4096];
 
-    (void)state;
     assert_int_equal(parse("{\"a\":[{}]}", 10, 3, &err), 0);
     assert_int_equal(parse("{\"a\":[{}]}", 10, 2, &err), ERR_LIMIT);
     assert_int_equal(parse("{\"a\":\"[[[[[[\\\"[[\"}", 18, 1, &err), 0); /* brackets in a text */
@@ -75,7 +67,7 @@ static void test_depth(void **state)
 }
 
 /* Edges of the table of RFC 3629, section 4. */
-static void test_utf8(void **state)
+TEST(test_utf8)
 {
     static const char *const good[] = {"",
                                        "abc",
@@ -93,7 +85,6 @@ static void test_utf8(void **state)
         "\xc2",         "\xe2\x82",         "\xf0\x90\x80",     "a\xff",
         "\xe2\x28\xa1", "\xf0\x90\x28\xbc"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof good / sizeof *good; i++)
         assert_true(json_utf8(good[i], strlen(good[i])));
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -105,7 +96,7 @@ static void test_utf8(void **state)
     assert_false(json_utf8("\xe2\x82\xac", 2)); /* cut */
 }
 
-static void test_typed_members(void **state)
+TEST(test_typed_members)
 {
     static const char text[] =
         "{\"t\":\"hey\",\"b\":true,\"i\":-7,\"u\":9007199254740993,\"f\":0.25,\"n\":3,"
@@ -120,7 +111,6 @@ static void test_typed_members(void **state)
     uint64_t u = 0;
     float f = 0, n = 0;
 
-    (void)state;
     assert_int_equal(json_parse(&doc, text, sizeof text - 1, 8, NULL), 0);
     at = json_at(doc, &issues);
     assert_true(json_get_text(&at, "t", t, sizeof t));
@@ -144,7 +134,7 @@ static void test_typed_members(void **state)
     json_free(&doc);
 }
 
-static void test_issues(void **state)
+TEST(test_issues)
 {
     static const char text[] = "{\"t\":\"long\",\"b\":1,\"i\":11,\"u\":-1,\"f\":2,\"c\":\"green\","
                                "\"m\":{\"a/b~c\":\"x\"},\"l\":[]}";
@@ -159,7 +149,6 @@ static void test_issues(void **state)
     uint64_t u;
     float f;
 
-    (void)state;
     assert_int_equal(json_parse(&doc, text, sizeof text - 1, 8, NULL), 0);
     at = json_at(doc, &issues);
     assert_false(json_get_text(&at, "t", t, sizeof t));
@@ -183,7 +172,7 @@ static void test_issues(void **state)
     json_free(&doc);
 }
 
-static void test_long_pointer_is_cut_at_a_character(void **state)
+TEST(test_long_pointer_is_cut_at_a_character)
 {
     char text[400] = "{\"";
     static const char *const none[] = {NULL};
@@ -191,7 +180,6 @@ static void test_long_pointer_is_cut_at_a_character(void **state)
     struct json *doc;
     struct json_at at;
 
-    (void)state;
     for (int i = 0; i < 60; i++)
         strcat(text, "\xe2\x82\xac");
     strcat(text, "\":1}");
@@ -204,13 +192,12 @@ static void test_long_pointer_is_cut_at_a_character(void **state)
     json_free(&doc);
 }
 
-static void test_lists_and_keys(void **state)
+TEST(test_lists_and_keys)
 {
     static const char text[] = "{\"one\":[1,2.5,\"x\",{}],\"two\":2}";
     const struct json *list, *value = NULL;
     struct json *doc;
 
-    (void)state;
     assert_int_equal(json_parse(&doc, text, sizeof text - 1, 8, NULL), 0);
     list = json_member(doc, "one");
     assert_int_equal(json_count(list), 4);
@@ -255,23 +242,21 @@ static const char written[] =
     "-9223372036854775808,0.001,null,{}],\"b\":false,\"h\":\"0000000000000abc\","
     "\"d\":\"2000-02-29T12:34:56.500Z\"}";
 
-static void test_writer(void **state)
+TEST(test_writer)
 {
     char buf[512];
     struct json_writer w = json_writer(buf, sizeof buf);
 
-    (void)state;
     write_all(&w);
     assert_int_equal(json_finish(&w), sizeof written - 1);
     assert_string_equal(buf, written);
 }
 
 /* Every room that is too small gives 0 and nothing beyond it is touched. */
-static void test_writer_bounds(void **state)
+TEST(test_writer_bounds)
 {
     char buf[sizeof written + 8];
 
-    (void)state;
     for (size_t cap = 0; cap <= sizeof written; cap++) {
         struct json_writer w;
         memset(buf, 'x', sizeof buf);
@@ -283,12 +268,11 @@ static void test_writer_bounds(void **state)
     }
 }
 
-static void test_writer_misuse(void **state)
+TEST(test_writer_misuse)
 {
     char buf[256];
     struct json_writer w = json_writer(buf, sizeof buf);
 
-    (void)state;
     json_open_map(&w, NULL);
     assert_int_equal(json_finish(&w), 0); /* a level is open */
     json_put_u64(&w, NULL, 1);            /* a member without a key */
@@ -310,12 +294,11 @@ static void test_writer_misuse(void **state)
     assert_int_equal(json_finish(&w), 0);
 }
 
-static void test_writer_mends_bad_utf8(void **state)
+TEST(test_writer_mends_bad_utf8)
 {
     char buf[64];
     struct json_writer w = json_writer(buf, sizeof buf);
 
-    (void)state;
     json_open_list(&w, NULL);
     json_put_text(&w, NULL, "a\xff\xe2\x82");
     json_close(&w);
@@ -324,12 +307,11 @@ static void test_writer_mends_bad_utf8(void **state)
 }
 
 /* What is printed reads back as the same float. */
-static void test_floats_round_trip(void **state)
+TEST(test_floats_round_trip)
 {
     uint32_t bits = 1;
     char buf[64];
 
-    (void)state;
     for (int i = 0; i < 20000; i++) {
         struct json_writer w = json_writer(buf, sizeof buf);
         float v;
@@ -343,23 +325,4 @@ static void test_floats_round_trip(void **state)
         assert_true(json_finish(&w) > 0);
         assert_true(strtof(buf + 1, NULL) == v);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_is_no_object),
-        cmocka_unit_test(test_depth),
-        cmocka_unit_test(test_utf8),
-        cmocka_unit_test(test_typed_members),
-        cmocka_unit_test(test_issues),
-        cmocka_unit_test(test_long_pointer_is_cut_at_a_character),
-        cmocka_unit_test(test_lists_and_keys),
-        cmocka_unit_test(test_writer),
-        cmocka_unit_test(test_writer_bounds),
-        cmocka_unit_test(test_writer_misuse),
-        cmocka_unit_test(test_writer_mends_bad_utf8),
-        cmocka_unit_test(test_floats_round_trip),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

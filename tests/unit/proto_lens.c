@@ -1,11 +1,5 @@
 /* Models of cameras against the equations of docs/MATH.md in double precision, there and back; what
  * is refused at declaration; where the pixels of the network's picture lie in the one that came. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +7,7 @@
 #include "proto/geom/lens.h"
 #include "tests/support/bound.h"
 #include "tests/support/geom_case.h"
+#include "tests/support/unit.h"
 
 #define W 640
 #define H 480
@@ -101,11 +96,10 @@ static void exact(const struct lens *l, struct intrinsics K, struct vec3 ray, do
     *v = (double)K.fy * b + (double)K.cy;
 }
 
-static void functions_are_those_of_the_library(void **unused)
+TEST(functions_are_those_of_the_library)
 {
     double worst_atan = 0, worst_sin = 0;
 
-    (void)unused;
     for (int i = -4000; i <= 4000; i++) {
         float angle = (float)i / 4000 * LENS_PI, s, c;
 
@@ -122,9 +116,8 @@ static void functions_are_those_of_the_library(void **unused)
 }
 
 /* Every pixel's ray comes back to it, and is the ray of the equations. */
-static void pixels_come_back(void **unused)
+TEST(pixels_come_back)
 {
-    (void)unused;
     for (size_t i = 0; i < N_KNOWN; i++) {
         const struct known *c = &known[i];
         struct intrinsics K;
@@ -154,14 +147,13 @@ static void pixels_come_back(void **unused)
 }
 
 /* A model that folds: no ray beyond comes back into the picture as if it were one within. */
-static void what_folds_ends(void **unused)
+TEST(what_folds_ends)
 {
     const float k[5] = {-0.3f, 0, 0, 0, 0}; /* r (1 - 0.3 r^2) falls from 1.05 on */
     const struct intrinsics K = {700, 700, 319.5f, 239.5f};
     struct lens l;
     float u, v, at = 0, last = 319.5f;
 
-    (void)unused;
     assert_int_equal(lens_make(&l, LENS_RADIAL, k, K, W, H, NULL), 0);
     assert_true(l.limit > 0.9f && l.limit < 1.06f);
     for (int i = 1; i < 2000; i++) {
@@ -188,11 +180,10 @@ static void expect_refused(enum lens_model model, const float *k, struct intrins
         fail_msg("'%s' without '%s'", err.text, word);
 }
 
-static void wrong_models_are_refused(void **unused)
+TEST(wrong_models_are_refused)
 {
     const struct intrinsics wide = {250, 250, 319.5f, 239.5f};
 
-    (void)unused;
     expect_refused(LENS_RADIAL, (const float[5]){NAN}, K640, W, H, "at most");
     expect_refused(LENS_RADIAL, (const float[5]){0, 0, 0, 0, INFINITY}, K640, W, H, "at most");
     expect_refused(LENS_FISHEYE, (const float[4]){0, 0, 0, NAN}, K640, W, H, "at most");
@@ -205,11 +196,10 @@ static void wrong_models_are_refused(void **unused)
 }
 
 /* Whatever numbers come: a sentence, or a model whose functions are finite, there and back. */
-static void wild_models_are_refused_or_hold(void **unused)
+TEST(wild_models_are_refused_or_hold)
 {
     int taken = 0;
 
-    (void)unused;
     for (int i = 0; i < 3000; i++) {
         enum lens_model model = i & 1 ? LENS_RADIAL : LENS_FISHEYE;
         double size = pow(10, uniform(-4, 1));
@@ -240,13 +230,12 @@ static void wild_models_are_refused_or_hold(void **unused)
     assert_true(taken > 300);
 }
 
-static void bytes_come_back(void **unused)
+TEST(bytes_come_back)
 {
     uint8_t bytes[LENS_BYTES], bad[LENS_BYTES];
     struct lens l, back;
     struct intrinsics K;
 
-    (void)unused;
     for (size_t i = 0; i < N_KNOWN; i++) {
         l = make(&known[i], &K);
         lens_put(bytes, &l);
@@ -265,9 +254,8 @@ static void bytes_come_back(void **unused)
 /* ------------------------------------------------------------------------- maps */
 
 /* A point seen by the network's camera lies in the picture where the model says. */
-static void maps_follow_the_model(void **unused)
+TEST(maps_follow_the_model)
 {
-    (void)unused;
     for (size_t i = 0; i < N_KNOWN; i++) {
         struct intrinsics K;
         struct lens l = make(&known[i], &K);
@@ -295,7 +283,7 @@ static void maps_follow_the_model(void **unused)
 }
 
 /* Pinhole pictures of any shape are resized each axis by itself; so is what other lenses show. */
-static void axes_are_scaled_by_themselves(void **unused)
+TEST(axes_are_scaled_by_themselves)
 {
     const struct lens pinhole = {0};
     const struct intrinsics K = {500, 500, 235, 322};
@@ -304,7 +292,6 @@ static void axes_are_scaled_by_themselves(void **unused)
     struct lens bent;
     float u, v;
 
-    (void)unused;
     assert_false(m.mapped);
     assert_memory_equal(&m.K, &S, sizeof S);
     assert_true(lens_map_shows(&m, 0, 0));
@@ -320,35 +307,17 @@ static void axes_are_scaled_by_themselves(void **unused)
 }
 
 /* The view forward of a sphere: 45 degrees to either side. */
-static void spheres_look_forward(void **unused)
+TEST(spheres_look_forward)
 {
     struct intrinsics K;
     struct lens l = make(&known[5], &K);
     struct lens_map m = lens_map_make(&l, K, 1280, 640, 256, 192);
     float u, v;
 
-    (void)unused;
     assert_true(lens_map_at(&m, 127.5f, 95.5f, &u, &v));
     assert_true(fabsf(u - 639.5f) < 1e-2f && fabsf(v - 319.5f) < 1e-2f);
     assert_true(lens_map_at(&m, -0.5f, 95.5f, &u, &v));
     assert_true(fabsf(u - (639.5f - 160)) < 1e-2f);
     assert_true(lens_map_at(&m, 255.5f, 95.5f, &u, &v));
     assert_true(fabsf(u - (639.5f + 160)) < 1e-2f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(functions_are_those_of_the_library),
-        cmocka_unit_test(pixels_come_back),
-        cmocka_unit_test(what_folds_ends),
-        cmocka_unit_test(wrong_models_are_refused),
-        cmocka_unit_test(wild_models_are_refused_or_hold),
-        cmocka_unit_test(bytes_come_back),
-        cmocka_unit_test(maps_follow_the_model),
-        cmocka_unit_test(axes_are_scaled_by_themselves),
-        cmocka_unit_test(spheres_look_forward),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,9 @@
 /* A thread that takes locks in another order than the table of proto/lock.h is told of with both
  * names, and in a checked build the process ends there. The checks are called as such a build calls
  * them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "proto/checked.h"
 #include "proto/lock.h"
+#include "tests/support/unit.h"
 
 #include <signal.h>
 #include <stdbool.h>
@@ -53,9 +48,8 @@ static void outcome(enum lock_name first, enum lock_name second, bool waits, cha
                      CHECKED_BUILD && said[0] != '\0');
 }
 
-static void pairs_of_the_table_may_be_nested(void **state)
+TEST(pairs_of_the_table_may_be_nested)
 {
-    (void)state;
     take_two(LOCK_SESSION, LOCK_OUTBOX);
     take_two(LOCK_STORING, LOCK_JOURNAL_LOG);
     take_two(LOCK_STORING, LOCK_TURN);
@@ -68,7 +62,7 @@ static void pairs_of_the_table_may_be_nested(void **state)
     }
 }
 
-static void no_others_may(void **state)
+TEST(no_others_may)
 {
     static const enum lock_name upper[] = {
         [LOCK_OUTBOX] = LOCK_SESSION,    [LOCK_JOURNAL_LOG] = LOCK_STORING,
@@ -76,7 +70,6 @@ static void no_others_may(void **state)
         [LOCK_SLAB] = LOCK_SLAB_GROWING, [LOCK_NAMES] = LOCK_NONE};
     char said[128];
 
-    (void)state;
     for (int i = LOCK_NONE + 1; i < LOCK_NAMES; i++) {
         outcome(LOCK_SESSION, (enum lock_name)i, false, said);
         assert_int_equal(said[0] == '\0', upper[i] == LOCK_SESSION);
@@ -88,11 +81,10 @@ static void no_others_may(void **state)
         said, "mistake of the program: lock SESSION is taken while the thread holds OUTBOX\n");
 }
 
-static void a_thread_waits_with_one_lock_alone(void **state)
+TEST(a_thread_waits_with_one_lock_alone)
 {
     char said[128];
 
-    (void)state;
     outcome(LOCK_TURN, LOCK_TURN, true, said);
     assert_string_equal(said, "");
     outcome(LOCK_SESSION, LOCK_TURN, true, said);
@@ -100,11 +92,10 @@ static void a_thread_waits_with_one_lock_alone(void **state)
         said, "mistake of the program: lock TURN is waited with while the thread holds SESSION\n");
 }
 
-static void a_lock_works(void **state)
+TEST(a_lock_works)
 {
     struct lock l, fixed = LOCK_INITIALIZER(LOCK_TURN);
 
-    (void)state;
     lock_init(&l, LOCK_SESSION);
     lock_take(&l);
     assert_int_equal(lock_try(&l), 0);
@@ -114,16 +105,4 @@ static void a_lock_works(void **state)
     lock_destroy(&l);
     lock_take(&fixed);
     lock_give(&fixed);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pairs_of_the_table_may_be_nested),
-        cmocka_unit_test(no_others_may),
-        cmocka_unit_test(a_thread_waits_with_one_lock_alone),
-        cmocka_unit_test(a_lock_works),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

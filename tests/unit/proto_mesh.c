@@ -1,14 +1,8 @@
 /* Meshes and base64: by hand, both forms of file, and what must be refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "proto/base64.h"
 #include "proto/cloud/mesh.h"
+#include "tests/support/unit.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,12 +14,11 @@ static int read_text(struct mesh *m, const char *text, float scale, struct err *
 
 /* A square as two triangles, with what else stands in such files; the last corner by a negative
  * index; a triangle without an area is left out. */
-static void obj(void **state)
+TEST(obj)
 {
     static const uint32_t corners[] = {0, 1, 2, 0, 2, 3, 1, 2, 3};
     struct mesh m;
     struct err err;
-    (void)state;
     assert_int_equal(read_text(&m,
                                "# a square\r\nmtllib a.mtl\no thing\nv 0 0 0\nv 1 0 0 0.5 0.5 0.5\n"
                                "v\t1 1 0\nv 0 1 0\nvt 0 0\nvn 0 0 1\ns off\n"
@@ -44,12 +37,11 @@ static void obj(void **state)
     "property float y\nproperty float z\nproperty uchar red\n"
 #define POINTS "0 0 0 9\n1 0 0 9\n1 1 0 9\n0 1 0 9\n"
 
-static void ply(void **state)
+TEST(ply)
 {
     static const uint32_t corners[] = {0, 1, 2, 0, 2, 3};
     struct mesh m;
     struct err err;
-    (void)state;
     assert_int_equal(read_text(&m,
                                HEAD "element edge 1\nproperty int a\nelement face 3\n"
                                     "property uchar flags\nproperty list uchar int vertex_indices\n"
@@ -62,7 +54,7 @@ static void ply(void **state)
     mesh_free(&m);
 }
 
-static void binary(void **state)
+TEST(binary)
 {
     static const char head[] = "ply\nformat binary_big_endian 1.0\nelement vertex 3\n"
                                "property float x\nproperty float y\nproperty float z\n"
@@ -75,7 +67,6 @@ static void binary(void **state)
     uint8_t bytes[sizeof head - 1 + sizeof body];
     struct mesh m;
     struct err err;
-    (void)state;
     memcpy(bytes, head, sizeof head - 1);
     memcpy(bytes + sizeof head - 1, body, sizeof body);
     bytes[sizeof head - 1 + 28] = 0x3f; /* y of the third point becomes 1 */
@@ -89,7 +80,7 @@ static void binary(void **state)
     }
 }
 
-static void refused(void **state)
+TEST(refused)
 {
     static const struct {
         int rc;
@@ -130,7 +121,6 @@ static void refused(void **state)
     };
     struct mesh m;
     struct err err;
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         assert_int_equal(read_text(&m, rows[i].text, 1, &err), rows[i].rc);
         if (!strstr(err.text, rows[i].says))
@@ -141,14 +131,13 @@ static void refused(void **state)
 }
 
 /* A million triangles without an area are counted and refused; one more than there may be is. */
-static void many(void **state)
+TEST(many)
 {
     static const char head[] = "v 0 0 0\nv 1 0 0\nv 2 0 0\n", face[] = "f 1 2 3\n";
     size_t n = sizeof head - 1, step = sizeof face - 1;
     char *text = malloc(n + (MESH_TRIANGLES_MAX + 1) * step);
     struct mesh m;
     struct err err;
-    (void)state;
     assert_non_null(text);
     memcpy(text, head, n);
     for (int i = 0; i <= MESH_TRIANGLES_MAX; i++)
@@ -165,7 +154,7 @@ static void many(void **state)
 }
 
 /* RFC 4648, section 10, and all lengths there and back. */
-static void base64(void **state)
+TEST(base64)
 {
     static const char *const rows[][2] = {{"", ""},
                                           {"f", "Zg=="},
@@ -179,7 +168,6 @@ static void base64(void **state)
     uint8_t data[100], back[100];
     char text[BASE64_CHARS(100) + 1];
     size_t n;
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         base64_encode(text, (const uint8_t *)rows[i][0], strlen(rows[i][0]));
         assert_string_equal(text, rows[i][1]);
@@ -196,13 +184,4 @@ static void base64(void **state)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         if (base64_decode(back, &n, bad[i], strlen(bad[i])) == 0)
             fail_msg("'%s' is taken", bad[i]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(obj),     cmocka_unit_test(ply),  cmocka_unit_test(binary),
-        cmocka_unit_test(refused), cmocka_unit_test(many), cmocka_unit_test(base64),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

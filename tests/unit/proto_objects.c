@@ -1,26 +1,8 @@
 /* `objects` messages: there and back, at their bounds, and what is none. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include "proto/wire/control.h"
-
-#include <string.h>
-
-static void expect_wrong(const char *text, const char *pointer)
-{
-    struct control_message m = {.op = CONTROL_BYE};
-    struct err err = {0};
-
-    if (control_parse(&m, text, strlen(text), &err) != ERR_INPUT || strcmp(err.where, pointer) != 0)
-        fail_msg("%s: \"%s\" %s", text, err.where, err.text);
-    assert_int_equal(m.op, CONTROL_BYE); /* untouched */
-}
+#include "tests/support/control_case.h"
 
 /* At most 6 things; a message of the longest names and numbers fits, and says the same again. */
-static void test_objects(void **state)
+TEST(test_objects)
 {
 #define THING(more)                                                                               \
     "{\"op\":\"objects\",\"objects\":[{\"id\":3,\"object\":\"mug\",\"state\":\"lost\","           \
@@ -30,7 +12,6 @@ static void test_objects(void **state)
     char text[CONTROL_TEXT_MAX], again[CONTROL_TEXT_MAX];
     size_t n;
 
-    (void)state;
     for (int i = 0; i < CONTROL_OBJECTS_MAX; i++) {
         struct control_object *o = &m.objects.at[i];
 
@@ -73,11 +54,4 @@ static void test_objects(void **state)
                  "\"support\":1,\"seq\":7,\"revision\":9}]}",
                  "/objects/0/state");
 #undef THING
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_objects)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,6 @@
 /* Points by place: what a cloud without slots holds is what was put, place by place. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "proto/cloud/cloud.h"
+#include "tests/support/unit.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -57,7 +52,7 @@ static uint64_t hash_of(const uint8_t *shades)
 }
 
 /* Random puts and removals, each place at most once a commit: points and hash are as of slots. */
-static void places_hold_what_was_put(void **state)
+TEST(places_hold_what_was_put)
 {
     struct cloud *c = new_cloud(PLACES), *again;
     uint8_t shades[PLACES] = {0}, *buf;
@@ -66,7 +61,6 @@ static void places_hold_what_was_put(void **state)
     uint32_t n, n_points;
     size_t len;
 
-    (void)state;
     for (int round = 0; round < 12; round++) {
         for (int i = 0; i < PLACES; i++) {
             struct key_look look;
@@ -110,7 +104,7 @@ static void places_hold_what_was_put(void **state)
     cloud_free(&c);
 }
 
-static void limits_hold_and_ways_do_not_mix(void **state)
+TEST(limits_hold_and_ways_do_not_mix)
 {
     struct cloud *c = new_cloud(3), *slots = new_cloud(3);
     const struct key_look look = look_of(40), other = look_of(80);
@@ -118,7 +112,6 @@ static void limits_hold_and_ways_do_not_mix(void **state)
     int32_t p_q[3];
     uint32_t n;
 
-    (void)state;
     for (int i = 0; i < 4; i++) {
         place_of(i, p_q);
         assert_int_equal(cloud_place_put(c, 0, p_q, &look, NULL), i < 3 ? 0 : ERR_LIMIT);
@@ -137,14 +130,4 @@ static void limits_hold_and_ways_do_not_mix(void **state)
     (void)cloud_commit(slots, &changed, &n);
     cloud_free(&slots);
     cloud_free(&c);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(places_hold_what_was_put),
-        cmocka_unit_test(limits_hold_and_ways_do_not_mix),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,12 +5,13 @@
 #include "proto/cloud/ply.h"
 #include "tests/support/file_case.h"
 #include "tests/support/cloud.h"
+#include "tests/support/unit.h"
 
 #define STEP 0.001f
 
 static char other[160];
 
-static void ply_bytes_by_hand(void **state)
+FILE_TEST(ply_bytes_by_hand)
 {
     const uint64_t keys[1] = {(uint64_t)key_morton(500, 0, 1023) << KEY_MORTON_AT |
                               (uint64_t)(32 << 6 | 4) << KEY_NORMAL_AT | 5 << 16 | 10 << 10 |
@@ -19,7 +20,6 @@ static void ply_bytes_by_hand(void **state)
     uint8_t out[PLY_POINT_BYTES];
     float xyz[3], normal[3];
 
-    (void)state;
     ply_points(out, &b, 0, 1, STEP, NULL);
     memcpy(xyz, out, sizeof xyz);
     assert_true(fabsf(xyz[0] - -0.524f) < 1e-7f);        /* -1024 + 500 */
@@ -32,7 +32,7 @@ static void ply_bytes_by_hand(void **state)
 }
 
 /* A quarter turn about z, and two metres along x: positions move, normals turn. */
-static void a_placed_submap_is_moved(void **state)
+FILE_TEST(a_placed_submap_is_moved)
 {
     const struct rigid T = {{0, -1, 0, 1, 0, 0, 0, 0, 1}, {2, 0, 0}};
     const uint64_t keys[1] = {(uint64_t)key_morton(500, 0, 1023) << KEY_MORTON_AT |
@@ -41,7 +41,6 @@ static void a_placed_submap_is_moved(void **state)
     uint8_t out[PLY_POINT_BYTES];
     float v[6];
 
-    (void)state;
     ply_points(out, &b, 0, 1, STEP, &T);
     memcpy(v, out, sizeof v);
     assert_true(fabsf(v[0] - 2.0f) < 1e-6f && fabsf(v[1] - -0.524f) < 1e-6f);
@@ -52,13 +51,12 @@ static void a_placed_submap_is_moved(void **state)
 static const struct ply_frame frame = {STEP, "-z", false};
 
 /* Byte by byte as API.md ("The cloud's file") has it. */
-static void ply_header_by_the_page(void **state)
+TEST(ply_header_by_the_page)
 {
     struct ply_frame f = {STEP, "+y", false};
     char header[PLY_HEADER_MAX];
     int n = ply_header(header, 8, &f, 0x1ccac946e7cf05de);
 
-    (void)state;
     assert_int_equal(n, strlen(header));
     assert_non_null(strstr(header, "\ncomment recond step 0.00100000005 m\n"));
     assert_non_null(strstr(header, "\ncomment recond hash 1ccac946e7cf05de\n"));
@@ -74,13 +72,12 @@ static void ply_header_by_the_page(void **state)
                                    "(x right, y down, z forward), metres by guess\nelement"));
 }
 
-static void ply_round_trip(void **state)
+FILE_TEST(ply_round_trip)
 {
     struct cloud *c = cloud();
     struct ply_cloud p;
     size_t i = 0;
 
-    (void)state;
     for (uint32_t s = 0; s < SLOTS; s++)
         put(c, s, (int32_t)(s * 37 % 5000) - 2500, (int32_t)s - 1500, (int32_t)(s % 7), (uint8_t)s);
     commit(c);
@@ -109,12 +106,11 @@ static void ply_round_trip(void **state)
     cloud_free(&c);
 }
 
-static void ply_is_replaced_or_left(void **state)
+FILE_TEST(ply_is_replaced_or_left)
 {
     struct cloud *c = cloud();
     struct ply_cloud p;
 
-    (void)state;
     assert_int_equal(ply_write_file(file_case_path, c, &frame, false, NULL),
                      0); /* an empty cloud is a file too */
     assert_int_equal(ply_read_file(file_case_path, &p, NULL), 0);
@@ -156,7 +152,7 @@ static int read_ply(const char *header, size_t body)
     return rc;
 }
 
-static void ply_of_others(void **state)
+FILE_TEST(ply_of_others)
 {
     const char *shuffled =
         "ply\r\nformat binary_little_endian 1.0\r\ncomment made elsewhere\r\n"
@@ -169,7 +165,6 @@ static void ply_of_others(void **state)
     const float x = 1, y = 2, z = 3;
     struct ply_cloud p;
 
-    (void)state;
     memcpy(data, shuffled, n);
     data[n] = 30;
     memcpy(data + n + 9, &z, 4);
@@ -216,7 +211,7 @@ static size_t pack(uint8_t *out, double v, char type, int big)
     return n;
 }
 
-static void ply_of_three_formats(void **state)
+FILE_TEST(ply_of_three_formats)
 {
     static const char *const formats[] = {"ascii", "binary_little_endian", "binary_big_endian"};
     static const char header[] =
@@ -241,7 +236,6 @@ static void ply_of_three_formats(void **state)
     uint8_t data[2048];
     struct ply_cloud p;
 
-    (void)state;
     for (int k = 0; k < 3; k++) {
         size_t n = (size_t)sprintf((char *)data, "ply\nformat %s 1.0\ncomment %0600d\n%s",
                                    formats[k], 1, header);
@@ -263,7 +257,7 @@ static void ply_of_three_formats(void **state)
 
 /* What stands before the points is larger than what is read at once; coordinates as whole
  * numbers. */
-static void ply_behind_much_else(void **state)
+FILE_TEST(ply_behind_much_else)
 {
     static const char header[] = "ply\nformat binary_big_endian 1.0\nelement pad 100000\n"
                                  "property short a\nelement vertex 2\nproperty char x\n"
@@ -273,7 +267,6 @@ static void ply_behind_much_else(void **state)
     uint8_t *data = calloc(1, n);
     struct ply_cloud p;
 
-    (void)state;
     assert_non_null(data);
     memcpy(data, header, sizeof header - 1);
     memcpy(data + n - sizeof points, points, sizeof points);
@@ -289,11 +282,10 @@ static void ply_behind_much_else(void **state)
     free(data);
 }
 
-static void ply_without_colours(void **state)
+FILE_TEST(ply_without_colours)
 {
     struct ply_cloud p;
 
-    (void)state;
     file_case_write(
         "ply\nformat ascii 1.0\nelement vertex 1\nproperty uchar red\n" XYZ END "9 1 2 3",
         strlen("ply\nformat ascii 1.0\nelement vertex 1\nproperty uchar red\n" XYZ END) + 7);
@@ -306,14 +298,13 @@ static void ply_without_colours(void **state)
 }
 
 /* Confidence counts as one byte alone: other programs have floats of that name. */
-static void ply_with_confidence(void **state)
+FILE_TEST(ply_with_confidence)
 {
     static const char body[] = "1 2 3 15\n4 5 6 255";
     static const char *const types[] = {"uchar", "float", "short"};
     char text[200];
     struct ply_cloud p;
 
-    (void)state;
     for (int i = 0; i < 3; i++) {
         int n = snprintf(text, sizeof text,
                          "ply\nformat ascii 1.0\nelement vertex 2\n" XYZ
@@ -336,11 +327,10 @@ static int read_ascii(const char *header, const char *body)
     return read_ply(text, 0);
 }
 
-static void ply_texts_are_numbers(void **state)
+FILE_TEST(ply_texts_are_numbers)
 {
     struct ply_cloud p;
 
-    (void)state;
     assert_int_equal(read_ascii("element vertex 1\n" XYZ RGB, "1 2 3 4 5 6"), 0);
     assert_int_equal(read_ascii("element vertex 1\n" XYZ RGB, "nan inf -1e999 4 5 6"), 0);
     assert_int_equal(read_ascii("element vertex 1\n" XYZ RGB, "1 2 3 4 5 256"), ERR_INPUT);
@@ -363,10 +353,9 @@ static void ply_texts_are_numbers(void **state)
     assert_int_equal(read_ascii("element vertex 9999999999999999999\n" XYZ, "1 2 3"), ERR_INPUT);
 }
 
-static void ply_lists_are_bounded(void **state)
+FILE_TEST(ply_lists_are_bounded)
 {
 #define LIST "property list int double seen\n"
-    (void)state;
     /* the zeros of the body are lists of no length */
     assert_int_equal(read_ply(VERTEX("2") LIST XYZ END, 32), 0);
     assert_int_equal(read_ply(VERTEX("2") LIST XYZ END, 31), ERR_INPUT);
@@ -390,11 +379,10 @@ static void ply_lists_are_bounded(void **state)
 #undef LIST
 }
 
-static void ply_lies_are_refused(void **state)
+FILE_TEST(ply_lies_are_refused)
 {
     char many[20000] = VERTEX("1") XYZ RGB;
 
-    (void)state;
     assert_int_equal(read_ply(VERTEX("2") XYZ RGB END, 30), 0);
     assert_int_equal(read_ply(VERTEX("2") XYZ RGB END, 29), ERR_INPUT);
     assert_int_equal(read_ply(VERTEX("18446744073709551615") XYZ RGB END, 30), ERR_INPUT);
@@ -436,14 +424,13 @@ static void ply_lies_are_refused(void **state)
 
 /* Every truncation and flipped bit of a small file: an answer, no crash, no more points than
  * fit. */
-static void ply_damage_is_survived(void **state)
+FILE_TEST(ply_damage_is_survived)
 {
     struct cloud *c = cloud();
     uint8_t data[1024];
     struct ply_cloud p;
     size_t len;
 
-    (void)state;
     for (uint32_t i = 0; i < 5; i++)
         put(c, i, (int32_t)i, 0, 0, 9);
     commit(c);
@@ -463,19 +450,4 @@ static void ply_damage_is_survived(void **state)
         data[bit / 8] ^= (uint8_t)(1 << bit % 8);
     }
     cloud_free(&c);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        FILE_CASE(ply_bytes_by_hand),       FILE_CASE(a_placed_submap_is_moved),
-        FILE_CASE(ply_round_trip),          cmocka_unit_test(ply_header_by_the_page),
-        FILE_CASE(ply_is_replaced_or_left), FILE_CASE(ply_of_others),
-        FILE_CASE(ply_of_three_formats),    FILE_CASE(ply_behind_much_else),
-        FILE_CASE(ply_without_colours),     FILE_CASE(ply_with_confidence),
-        FILE_CASE(ply_texts_are_numbers),   FILE_CASE(ply_lists_are_bounded),
-        FILE_CASE(ply_lies_are_refused),    FILE_CASE(ply_damage_is_survived),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,12 +3,6 @@
  * reads them, and computes the hashes of the page's table. tests/golden/wire holds the same bytes,
  * and compressed ones.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +11,7 @@
 #include "proto/wire/delta.h"
 #include "proto/wire/depth.h"
 #include "proto/wire/frame.h"
+#include "tests/support/unit.h"
 
 #define PAGE "docs/PROTOCOL.md"
 #define WIRE "tests/golden/wire/"
@@ -112,13 +107,12 @@ static struct cloud *mirror(void)
 
 /* ------------------------------------------------------------------------- tests */
 
-static void page_and_files_agree(void **state)
+TEST(page_and_files_agree)
 {
     static const char *const names[] = {
         "frame", "parts", "put", "patch", "delete", "clear", "submap", "submap_unplaced", "depth"};
     uint8_t a[BYTES_CAP], b[BYTES_CAP];
 
-    (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         size_t n = from_page(a, names[i]);
 
@@ -128,13 +122,12 @@ static void page_and_files_agree(void **state)
     }
 }
 
-static void frame_of_the_page(void **state)
+TEST(frame_of_the_page)
 {
     uint8_t msg[BYTES_CAP], again[BYTES_CAP];
     size_t len = from_page(msg, "frame");
     struct frame f;
 
-    (void)state;
     assert_int_equal(frame_parse(&f, msg, len, FRAME_POSE_OPENGL, NULL), 0);
     assert_int_equal(f.seq, 7);
     assert_int_equal(f.t_capture_ns, 1000000000);
@@ -154,13 +147,12 @@ static void frame_of_the_page(void **state)
     assert_memory_equal(again, msg, len);
 }
 
-static void parts_of_the_page(void **state)
+TEST(parts_of_the_page)
 {
     uint8_t msg[BYTES_CAP], again[BYTES_CAP];
     size_t len = from_page(msg, "parts");
     struct frame f;
 
-    (void)state;
     assert_int_equal(frame_parse(&f, msg, len, FRAME_POSE_OPENGL, NULL), 0);
     assert_int_equal(f.n_parts, 2);
     assert_memory_equal(f.payload, "\xff\xd8\xff\xd9", 4);
@@ -187,7 +179,7 @@ static void check_encode(const struct delta *d, const char *name)
     delta_scratch_free(&s);
 }
 
-static void messages_of_the_page_are_written(void **state)
+TEST(messages_of_the_page_are_written)
 {
     const uint64_t put_keys[3] = {key(1, 2, 3, UP, 0x6494c8, 1), key(5, 2, 3, FORWARD, 0x6898c8, 2),
                                   key(1023, 0, 512, 0, 0xfc0004, 3)};
@@ -202,7 +194,6 @@ static void messages_of_the_page_are_written(void **state)
                       .n_added = 3,
                       .added = put_keys};
 
-    (void)state;
     assert_int_equal(put_keys[2], 0xa4924924003f0013ull);
     check_encode(&d, "put");
     d = (struct delta){.op = DELTA_PATCH,
@@ -222,13 +213,12 @@ static void messages_of_the_page_are_written(void **state)
     check_encode(&d, "clear");
 }
 
-static void hashes_of_the_page_come_out(void **state)
+TEST(hashes_of_the_page_come_out)
 {
     static const char *const steps[] = {"put", "patch", "delete"};
     uint8_t msg[BYTES_CAP];
     struct cloud *c = mirror();
 
-    (void)state;
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
         size_t len = from_page(msg, steps[i]);
         uint64_t points, hash = hash_of_page(steps[i], &points);
@@ -246,12 +236,11 @@ static void hashes_of_the_page_come_out(void **state)
 
 /* Bytes written once by this code's libraries; another version may write others, and must read
  * these. */
-static void compressed_vectors_are_read(void **state)
+TEST(compressed_vectors_are_read)
 {
     static const char *const names[] = {"put_deflate"};
     uint8_t msg[BYTES_CAP];
 
-    (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         struct cloud *c = mirror();
         struct cloud_block b;
@@ -268,7 +257,7 @@ static void compressed_vectors_are_read(void **state)
     }
 }
 
-static void transforms_of_the_page(void **state)
+TEST(transforms_of_the_page)
 {
     uint8_t msg[BYTES_CAP];
     const uint8_t *again;
@@ -276,7 +265,6 @@ static void transforms_of_the_page(void **state)
     struct delta d;
     size_t len, again_len;
 
-    (void)state;
     assert_int_equal(delta_scratch_new(&s, NULL), 0);
     for (uint32_t id = 3; id <= 4; id++) {
         len = from_page(msg, id == 3 ? "submap" : "submap_unplaced");
@@ -294,21 +282,19 @@ static void transforms_of_the_page(void **state)
     delta_scratch_free(&s);
 }
 
-static int open_page(void **state)
+FIXTURE(open_page)
 {
-    (void)state;
     page = read_text(PAGE);
     return 0;
 }
 
-static int close_page(void **state)
+FIXTURE(close_page)
 {
-    (void)state;
     free(page);
     return 0;
 }
 
-static void depth_map_of_the_page(void **state)
+TEST(depth_map_of_the_page)
 {
     static const uint16_t values[8] = {1000, 1500, 1499, 0, 2000, 2256, 2255, 0};
     static const float z[8] = {1, 1.5f, 1.499f, 0, 2, 2.256f, 2.255f, 70};
@@ -317,7 +303,6 @@ static void depth_map_of_the_page(void **state)
     struct depth_decoder *d;
     struct depth_map map;
 
-    (void)state;
     assert_int_equal(depth_decoder_new(&d, NULL), 0);
     assert_int_equal(depth_decode(d, &map, msg, len, NULL), 0);
     assert_true(map.seq == 7 && map.unit == DEPTH_MILLIMETRES && map.w == 4 && map.h == 2);
@@ -330,17 +315,4 @@ static void depth_map_of_the_page(void **state)
     depth_decoder_free(&d);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(page_and_files_agree),
-        cmocka_unit_test(frame_of_the_page),
-        cmocka_unit_test(parts_of_the_page),
-        cmocka_unit_test(messages_of_the_page_are_written),
-        cmocka_unit_test(hashes_of_the_page_come_out),
-        cmocka_unit_test(compressed_vectors_are_read),
-        cmocka_unit_test(transforms_of_the_page),
-        cmocka_unit_test(depth_map_of_the_page),
-    };
-    return cmocka_run_group_tests(tests, open_page, close_page);
-}
+TEST_GROUP(open_page, close_page)

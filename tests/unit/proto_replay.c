@@ -1,11 +1,5 @@
 /* The replay of corpora (tests/fuzz/replay.c) around a target with planted bugs: each must be found
  * and named. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +7,12 @@
 #include <unistd.h>
 
 int replay_main(int argc, char **argv);
+int unit_main(void);
 #define main replay_main
 #include "tests/fuzz/replay.c"
+#undef main
+#define main unit_main
+#include "tests/support/unit.h"
 #undef main
 
 static char folder[128];
@@ -77,68 +75,19 @@ static void contains(const char *text, const char *want)
         fail_msg("\"%s\" is not in: %s", want, text);
 }
 
-static void harmless_inputs_pass(void **state)
-{
-    char text[4000];
-
-    (void)state;
-    plant("a", "shallow");
-    plant("b", "");
-    assert_true(replay(text, sizeof text, folder));
-    contains(text, "1..1\n");
-    contains(text, "ok 1 - 2 inputs");
-}
-
-static void planted_abort_is_named(void **state)
-{
-    char text[20000];
-
-    (void)state;
-    plant("a", "shallow");
-    plant("culprit", "deep inside");
-    assert_false(replay(text, sizeof text, folder));
-    contains(text, "died of input");
-    contains(text, "/culprit\n");
-}
-
-static void planted_fault_is_named(void **state)
-{
-    char text[20000];
-
-    (void)state;
-    plant("a", "shallow");
-    plant("wilder", "wild");
-    assert_false(replay(text, sizeof text, folder));
-    contains(text, "died of input");
-    contains(text, "/wilder\n");
-}
-
-static void vanished_corpus_fails(void **state)
-{
-    char text[4000];
-
-    (void)state;
-    assert_false(replay(text, sizeof text, folder));
-    contains(text, "not ok 1");
-    assert_false(replay(text, sizeof text, "/nowhere/at/all"));
-    contains(text, "not ok 1");
-}
-
-static int open_folder(void **state)
+FIXTURE(open_folder)
 {
     const char *tmp = getenv("TMPDIR");
 
-    (void)state;
     snprintf(folder, sizeof folder, "%s/proto_replay.XXXXXX", tmp ? tmp : "/tmp");
     return mkdtemp(folder) ? 0 : -1;
 }
 
-static int remove_folder(void **state)
+FIXTURE(remove_folder)
 {
     static const char *const names[] = {"a", "b", "culprit", "wilder"};
     char path[256];
 
-    (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         snprintf(path, sizeof path, "%s/%s", folder, names[i]);
         unlink(path);
@@ -146,17 +95,50 @@ static int remove_folder(void **state)
     return rmdir(folder);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, open_folder, remove_folder)
+TEST_WITH(harmless_inputs_pass, open_folder, remove_folder)
+{
+    char text[4000];
+
+    plant("a", "shallow");
+    plant("b", "");
+    assert_true(replay(text, sizeof text, folder));
+    contains(text, "1..1\n");
+    contains(text, "ok 1 - 2 inputs");
+}
+
+TEST_WITH(planted_abort_is_named, open_folder, remove_folder)
+{
+    char text[20000];
+
+    plant("a", "shallow");
+    plant("culprit", "deep inside");
+    assert_false(replay(text, sizeof text, folder));
+    contains(text, "died of input");
+    contains(text, "/culprit\n");
+}
+
+TEST_WITH(planted_fault_is_named, open_folder, remove_folder)
+{
+    char text[20000];
+
+    plant("a", "shallow");
+    plant("wilder", "wild");
+    assert_false(replay(text, sizeof text, folder));
+    contains(text, "died of input");
+    contains(text, "/wilder\n");
+}
+
+TEST_WITH(vanished_corpus_fails, open_folder, remove_folder)
+{
+    char text[4000];
+
+    assert_false(replay(text, sizeof text, folder));
+    contains(text, "not ok 1");
+    assert_false(replay(text, sizeof text, "/nowhere/at/all"));
+    contains(text, "not ok 1");
+}
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(harmless_inputs_pass),
-        TEST(planted_abort_is_named),
-        TEST(planted_fault_is_named),
-        TEST(vanished_corpus_fails),
-    };
-    if (argc > 1)
-        return replay_main(argc, argv);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return argc > 1 ? replay_main(argc, argv) : unit_main();
 }

@@ -1,14 +1,9 @@
 /* Which pictures lie on their side where no axis is known to point up: walks around things at every
  * steepness, phones held both ways, a bad beginning. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 
 #include "proto/geom/upright.h"
+#include "tests/support/unit.h"
 
 #define N 200
 #define DEGREE 0.017453293f
@@ -37,9 +32,8 @@ static float shake(int i)
     return (float)((i * 37) % 21 - 10);
 }
 
-static void around_a_thing_at_every_steepness(void **state)
+TEST(around_a_thing_at_every_steepness)
 {
-    (void)state;
     for (int shown = 0; shown < 4; shown++)
         for (int down = 0; down <= 80; down += 10) {
             struct upright u = {0};
@@ -55,12 +49,11 @@ static void around_a_thing_at_every_steepness(void **state)
 }
 
 /* Six pictures of ten stand, four lie on one side; the camera keeps its heading. */
-static void a_phone_held_both_ways(void **state)
+TEST(a_phone_held_both_ways)
 {
     struct upright u = {0};
     int last = -1;
 
-    (void)state;
     for (int i = 0; i < N; i++) {
         int lies = i / 10 % 10 >= 6;
         struct rigid T = camera(shake(i + 5), 20, shake(i) + (lies ? 90.0f : 0.0f));
@@ -71,13 +64,12 @@ static void a_phone_held_both_ways(void **state)
 }
 
 /* Pictures that lie come first: soon most stand, and these say what is up. */
-static void a_bad_beginning_is_forgotten(void **state)
+TEST(a_bad_beginning_is_forgotten)
 {
     struct upright u = {0};
     struct rigid T;
     int last = -1;
 
-    (void)state;
     for (int i = 0; i < N; i++) {
         T = camera((float)i, 20, shake(i) + (i < 5 ? 70.0f : 0.0f));
         last = upright_turn(&u, &T, 0, last);
@@ -92,15 +84,4 @@ static void a_bad_beginning_is_forgotten(void **state)
     assert_int_equal(upright_turn(&u, &T, 0, 3), 1);
     T = camera(10, 20, 185);
     assert_int_equal(upright_turn(&u, &T, 0, 1), 2);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(around_a_thing_at_every_steepness),
-        cmocka_unit_test(a_phone_held_both_ways),
-        cmocka_unit_test(a_bad_beginning_is_forgotten),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

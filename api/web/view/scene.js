@@ -66,9 +66,9 @@ export class Scene {
   /**
    * All lines.
    * @param {{place: (submap: number) => {q: number[], t: number[]}|null, boxes: {box: object, q: number[], t: number[], object: boolean}[],
-   *   things: {box: object, q: number[], t: number[]}[], clip: object|null, show: {trail: boolean, boxes: boolean, before: boolean}}} about
+   *   tracked: {box: object, q: number[], t: number[]}[], clip: object|null, show: {trail: boolean, boxes: boolean, before: boolean}}} about
    */
-  segments({place, boxes, things = [], clip, show}) {
+  segments({place, boxes, tracked = [], clip, show}) {
     const out = [], line = (a, b, colour) => out.push({a, b, colour});
     const cage = (box, q, t, colour) => {
       const p = corners(box).map(c => add(rotate(q, c), t));
@@ -79,7 +79,7 @@ export class Scene {
       this.frustumLines(place, line);
     }
     if (show.boxes) for (const b of boxes) cage(b.box, b.q, b.t, b.object ? PAINT.object : PAINT.box);
-    for (const b of things) cage(b.box, b.q, b.t, PAINT.object);
+    for (const b of tracked) cage(b.box, b.q, b.t, PAINT.object);
     if (clip) cage(clip, [0, 0, 0, 1], [0, 0, 0], PAINT.clip);
     for (const p of this.measured)
       for (const axis of [[1, 0, 0], [0, 1, 0], [0, 0, 1]]) line(sub(p, axis.map(x => 0.02 * x)), add(p, axis.map(x => 0.02 * x)), PAINT.measure);

@@ -31,7 +31,7 @@ class View {
     this.step = 0.001;
     this.state = {points: 0, blocks: 0, revision: 0, epoch: null, hash: '0000000000000000', equal: null, bytes: 0, drawn: 0, submaps: [], core: [], lost: false};
     this.box = null;
-    this.things = new Map();
+    this.tracked = new Map();
     this.own = false;                  /* a hand has moved the camera: it is not fitted any more */
     this.linesStale = true;
     this.measuring = false;
@@ -270,18 +270,18 @@ class View {
     if (phone) this.eye.follow(phone, 1 - Math.exp(-FOLLOW_SHARE_S * seconds));
   }
 
-  /** Things that the server recognised, as they are now: `objects` of the stream. A connection that begins tells all anew: `null`. */
+  /** Tracked objects, as they are now: `objects` of the stream. A connection that begins tells all anew: `null`. */
   recognised(list) {
-    if (!list) this.things.clear();
-    for (const one of list ?? []) this.things.set(one.id, one);
+    if (!list) this.tracked.clear();
+    for (const one of list ?? []) this.tracked.set(one.id, one);
     this.linesStale = true;
     this.renderer?.touch();
     this.tell();
   }
 
-  /** The boxes of things that are there, in the world as it is shown. */
-  thingBoxes() {
-    return [...this.things.values()].filter(one => one.state !== 'lost' && this.place(one.submap)).map(one => {
+  /** The boxes of present objects, in the world as it is shown. */
+  trackedBoxes() {
+    return [...this.tracked.values()].filter(one => one.state !== 'lost' && this.place(one.submap)).map(one => {
       const where = this.place(one.submap), q = one.pose.slice(0, 4), t = add(rotate(where.q, one.pose.slice(4)), where.t);
       return {id: one.id, name: one.class ? `${one.object} (${one.class})` : one.object, q: turned(where.q, q), t, box: {min: one.box.slice(0, 3), max: one.box.slice(3)}};
     });
@@ -303,7 +303,7 @@ class View {
     const objects = this.state.objects ?? [], boxes = this.boxes ?? [];
     const moved = objects.map(o => ({...boxes.find(b => b.id === o.id), object: true})).filter(o => o.box);
     this.renderer.lines.set(this.scene.segments({
-      place: id => this.place(id), boxes: [...boxes.filter(b => !moved.some(o => o.id === b.id)), ...moved], things: this.thingBoxes(), clip: this.clip ?? null, show: this.options,
+      place: id => this.place(id), boxes: [...boxes.filter(b => !moved.some(o => o.id === b.id)), ...moved], tracked: this.trackedBoxes(), clip: this.clip ?? null, show: this.options,
     }));
   }
 
@@ -315,7 +315,7 @@ class View {
     if (metres !== null) put('metres', `${metres.toFixed(3)} m`, scale(add(measured[0], measured[1]), 0.5));
     const objects = new Set((this.state.objects ?? []).map(o => o.id));
     if (this.options.boxes) for (const b of this.boxes ?? []) put(`box${b.id}`, `${objects.has(b.id) ? 'object' : 'submap'} ${b.id}`, add(rotate(b.q, b.box.max), b.t));
-    for (const b of this.thingBoxes()) put(`thing${b.id}`, b.name, add(rotate(b.q, b.box.max), b.t));
+    for (const b of this.trackedBoxes()) put(`thing${b.id}`, b.name, add(rotate(b.q, b.box.max), b.t));
     this.controls.label(list);
   }
 
@@ -327,8 +327,8 @@ class View {
     if (hidden) first.push(`${hidden} of them hidden: their place is not known ("More" shows them)`);
     if (state.equal === false) first.push('not the same as the server\'s; it is fetched anew');
     parts.push(state.equal ? `the same as the server's at revision ${state.revision}` : `revision ${state.revision}`);
-    const things = this.thingBoxes().map(b => b.name);
-    if (things.length) parts.push(`recognised: ${things.join(', ')}`);
+    const names = this.trackedBoxes().map(b => b.name);
+    if (names.length) parts.push(`recognised: ${names.join(', ')}`);
     parts.push(`colours: ${options.look}; camera: ${options.mode}`);
     if (scene.metres !== null) first.push(`measured: ${scene.metres.toFixed(3)} m`);
     else if (this.measuring) first.push(`measuring: ${scene.measured.length} of 2 points`);

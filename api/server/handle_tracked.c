@@ -1,9 +1,10 @@
-/* handle_recognised.c - what a session has recognised of the objects that it looks for */
+/* handle_tracked.c - the tracked objects of a session */
 #include "api/server/routes.h"
 
 #include <stdlib.h>
 
-#define OBJECT_JSON_MAX 768 /* bytes of one: names and classes are letters that JSON leaves alone */
+/* bytes of one object: names and classes are letters that JSON does not escape */
+#define OBJECT_JSON_MAX 768
 
 static void write_list(struct json_writer *w, const char *key, const struct control_object *list,
                        int n)
@@ -17,7 +18,7 @@ static void write_list(struct json_writer *w, const char *key, const struct cont
     json_close(w);
 }
 
-void handle_recognised_list(struct http_request *r)
+void handle_tracked_list(struct http_request *r)
 {
     struct api_objects *o = calloc(1, sizeof *o);
     struct err err = {0};

@@ -1,4 +1,4 @@
-#include "api/ctl/reconctl_look.h"
+#include "api/ctl/reconctl_check.h"
 
 #include "proto/crc32c.h"
 #include "proto/image/jpeg.h"
@@ -6,10 +6,10 @@
 #include <stdlib.h>
 
 #define RUN 10
-#define BLACK_MAX 32 /* of 255, at an eighth of the size, where noise is gone */
+#define BLACK_MAX 32 /* of 255, at an eighth of the size, which removes noise */
 #define DECODE_MS 50
 
-static bool is_black(struct reconctl_look *l, const struct frame *f)
+static bool is_black(struct reconctl_check *l, const struct frame *f)
 {
     static const struct jpeg_limits limits = {.max_width = FRAME_SIDE_MAX,
                                               .max_height = FRAME_SIDE_MAX,
@@ -21,7 +21,7 @@ static bool is_black(struct reconctl_look *l, const struct frame *f)
     bool black = false;
     int w, h;
 
-    /* A picture that shows something takes more than 0.1 bytes a pixel. */
+    /* A picture with content takes more than 0.1 bytes a pixel. */
     if (jpeg_probe(&info, f->payload, f->payload_len, &limits, NULL) ||
         10.0 * f->payload_len > 1e4 + (double)info.width * info.height ||
         (!l->decoder && jpeg_decoder_new(&l->decoder, NULL)))
@@ -37,34 +37,34 @@ static bool is_black(struct reconctl_look *l, const struct frame *f)
     return black;
 }
 
-static void look_count(struct reconctl_look_run *run, bool more)
+static void run_count(struct reconctl_check_run *run, bool more)
 {
     run->now = more ? run->now + 1 : 0;
     if (run->now > run->longest)
         run->longest = run->now;
 }
 
-void reconctl_look_at(struct reconctl_look *l, const struct frame *f)
+void reconctl_check_picture(struct reconctl_check *l, const struct frame *f)
 {
     uint32_t crc = crc32c(0, f->payload, f->payload_len);
     bool same = l->n && f->payload_len == l->len && crc == l->crc, black;
 
     black = same ? l->black.now > 0 : is_black(l, f);
     if (same && !black && l->same.now == 0)
-        l->same.now = 1; /* the one before belongs to the run */
-    look_count(&l->black, black);
-    look_count(&l->same, same && !black);
+        l->same.now = 1; /* the picture before belongs to the run */
+    run_count(&l->black, black);
+    run_count(&l->same, same && !black);
     l->crc = crc;
     l->len = f->payload_len;
     l->n++;
 }
 
-bool reconctl_look_tells(const struct reconctl_look *l, const struct reconctl_look_run *run)
+bool reconctl_check_tells(const struct reconctl_check *l, const struct reconctl_check_run *run)
 {
     return run->longest >= RUN || (run->longest > 1 && run->longest == l->n);
 }
 
-void reconctl_look_end(struct reconctl_look *l)
+void reconctl_check_end(struct reconctl_check *l)
 {
     jpeg_decoder_free(&l->decoder);
 }

@@ -1,13 +1,10 @@
-#include "api/ctl/reconctl_things.h"
-#include "api/ctl/reconctl_link.h"
+#include "api/ctl/reconctl_boxes.h"
 
 #include "api/ctl/reconctl_text.h"
 #include "api/file.h"
 #include "proto/geom/pose.h"
 
 #include <ctype.h>
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,16 +12,15 @@
 #define DEPTH_MAX 8
 #define FAR_M 1e6f
 #define NEAR_M 0.02f
-#define SHOWN 0.98f  /* how much of a line covers what is behind it ... */
-#define HIDDEN 0.29f /* ... and where the cloud is before it */
+#define SHOWN 0.98f  /* opacity of a line over what is behind it ... */
+#define HIDDEN 0.29f /* ... and of a line that the cloud hides */
 #define LEAST_PX 1.5f
 #define WIDTHS 500.0f /* lines in a picture's height, if more than LEAST_PX */
-#define MARGIN 4      /* around a name */
+#define MARGIN 4      /* border of a name, pixels */
 #define PANEL 0.9f
 
-static const uint8_t paint[3] = {120, 220, 120}, panel[3] = {26, 31, 39}; /* as view/scene.js */
-
-/* ------------------------------------------------------------------------- what is there */
+/* the colour of view/scene.js */
+static const uint8_t paint[3] = {120, 220, 120}, panel[3] = {26, 31, 39};
 
 static bool read_list(float *v, const struct json *list, size_t n)
 {
@@ -38,7 +34,7 @@ static bool read_list(float *v, const struct json *list, size_t n)
     return !json_item(list, n);
 }
 
-/* Where a submap lies; false: not known. submaps: of GET .../submaps, or NULL. */
+/* Finds the place of a submap; false: unknown. submaps: of GET .../submaps, or NULL. */
 static bool find_place(struct rigid *T_ws, const struct json *submaps, int64_t submap)
 {
     const struct json *one;
@@ -54,22 +50,22 @@ static bool find_place(struct rigid *T_ws, const struct json *submaps, int64_t s
     return false;
 }
 
-static int read_thing(struct reconctl_things *to, const struct json *one,
+static int box_read(struct reconctl_boxes *to, const struct json *one,
                       const struct json *submaps, struct err *err)
 {
-    struct reconctl_thing *t = &to->at[to->n];
+    struct reconctl_box *t = &to->at[to->n];
     char name[RECONCTL_SHOWN], class_name[RECONCTL_SHOWN];
     struct rigid T_ws, T_so;
     float pose[7], box[6];
 
     if (!read_list(pose, json_member(one, "pose"), 7) ||
         !read_list(box, json_member(one, "box"), 6) || pose_from_numbers(&T_so, pose, FAR_M, NULL))
-        return err_set(err, ERR_INPUT, "a thing has no pose and box as sessions tell them");
+        return err_set(err, ERR_INPUT, "an object has no pose and box as sessions tell them");
     if (strcmp(json_text(json_member(one, "state")), "lost") == 0 ||
         !find_place(&T_ws, submaps, json_i64(json_member(one, "submap"))))
         return 0;
-    if (to->n == RECONCTL_THINGS_MAX)
-        return err_set(err, ERR_LIMIT, "more than %d things", RECONCTL_THINGS_MAX);
+    if (to->n == RECONCTL_BOXES_MAX)
+        return err_set(err, ERR_LIMIT, "more than %d objects", RECONCTL_BOXES_MAX);
     t->T_wo = rigid_mul(&T_ws, &T_so);
     memcpy(t->box, box, sizeof t->box);
     reconctl_member(name, one, "object");
@@ -79,7 +75,7 @@ static int read_thing(struct reconctl_things *to, const struct json *one,
     return 0;
 }
 
-static int things_read(struct reconctl_things *to, const struct json *doc,
+static int boxes_read(struct reconctl_boxes *to, const struct json *doc,
                        const struct json *submaps, struct err *err)
 {
     const struct json *list = json_member(doc, "objects"), *one;
@@ -88,11 +84,11 @@ static int things_read(struct reconctl_things *to, const struct json *doc,
     if (json_kind(list) != JSON_KIND_LIST)
         return err_set(err, ERR_INPUT, "it has no list `objects`");
     for (size_t i = 0; rc == 0 && (one = json_item(list, i)); i++)
-        rc = read_thing(to, one, submaps, err);
+        rc = box_read(to, one, submaps, err);
     return rc;
 }
 
-static int load_file(struct reconctl_things *to, const char *path, struct err *err)
+static int load_file(struct reconctl_boxes *to, const char *path, struct err *err)
 {
     struct file_content file = {0};
     struct json *doc = NULL;
@@ -101,7 +97,7 @@ static int load_file(struct reconctl_things *to, const char *path, struct err *e
     if (rc == 0)
         rc = json_parse(&doc, (const char *)file.data, file.len, DEPTH_MAX, err);
     if (rc == 0)
-        rc = things_read(to, doc, NULL, err);
+        rc = boxes_read(to, doc, NULL, err);
     if (rc && err && !err->where[0])
         snprintf(err->where, sizeof err->where, "%s", path);
     json_free(&doc);
@@ -109,7 +105,7 @@ static int load_file(struct reconctl_things *to, const char *path, struct err *e
     return rc;
 }
 
-static int load_session(struct reconctl_things *to, const char *session,
+static int load_session(struct reconctl_boxes *to, const char *session,
                         const struct reconctl_common *common, struct err *err)
 {
     char id[CONTROL_ID_CAP], path[96];
@@ -129,23 +125,23 @@ static int load_session(struct reconctl_things *to, const char *session,
         rc = reconctl_get(link.client, path, &places, err);
     }
     if (rc == 0)
-        rc = things_read(to, doc, json_member(places, "submaps"), err);
+        rc = boxes_read(to, doc, json_member(places, "submaps"), err);
     json_free(&doc);
     json_free(&places);
     reconctl_link_close(&link);
     return rc;
 }
 
-int reconctl_things_load(struct reconctl_things *things, const char *from,
+int reconctl_boxes_load(struct reconctl_boxes *boxes, const char *from,
                          const struct reconctl_common *common, struct err *err)
 {
     FILE *f = fopen(from, "re");
 
-    things->n = 0;
+    boxes->n = 0;
     if (!f)
-        return load_session(things, from, common, err);
+        return load_session(boxes, from, common, err);
     fclose(f);
-    return load_file(things, from, err);
+    return load_file(boxes, from, err);
 }
 
 /* ------------------------------------------------------------------------- the picture */
@@ -160,8 +156,9 @@ static struct place project(const struct client_splat_view *view, struct vec3 p)
                           p.z};
 }
 
-/* A corner of a box, by the camera; bit i of its number says lowest or highest along axis i. */
-static struct vec3 box_corner(const struct client_splat_view *view, const struct reconctl_thing *t,
+/* Returns a corner of a box in camera axes; bit i of its number chooses lowest or highest along
+ * axis i. */
+static struct vec3 box_corner(const struct client_splat_view *view, const struct reconctl_box *t,
                               int number)
 {
     struct vec3 p = {t->box[number & 1][0], t->box[number >> 1 & 1][1], t->box[number >> 2 & 1][2]};
@@ -170,7 +167,7 @@ static struct vec3 box_corner(const struct client_splat_view *view, const struct
     return rigid_apply(&view->T_cw, p);
 }
 
-/* How much of one pixel a line from a to b covers; its depth there. */
+/* Returns how much of one pixel a line from a to b covers, and its depth there. */
 static float line_cover(const struct place *a, const struct place *b, float x, float y, float width,
                         float *z)
 {
@@ -184,7 +181,7 @@ static float line_cover(const struct place *a, const struct place *b, float x, f
     return off < 0 ? 0 : off > 1 ? 1 : off;
 }
 
-/* The pixels of a picture's side that a line may touch. */
+/* Finds the pixels of a picture's side that a line may touch. */
 static void span(int *first, int *last, float a, float b, float width, int side)
 {
     *first = (int)fmaxf(0, fminf(fminf(a, b) - width, (float)side));
@@ -201,7 +198,7 @@ static void draw_line(float *share, const struct client_splat_view *view, struct
 
     if (p.z < NEAR_M && q.z < NEAR_M)
         return;
-    if (p.z < NEAR_M || q.z < NEAR_M) { /* what is behind the camera is cut off */
+    if (p.z < NEAR_M || q.z < NEAR_M) { /* the part behind the camera is cut off */
         struct vec3 *behind = p.z < q.z ? &p : &q, *ahead = p.z < q.z ? &q : &p;
         float t = (NEAR_M - behind->z) / (ahead->z - behind->z);
         *behind = vec3_make(behind->x + t * (ahead->x - behind->x),
@@ -226,9 +223,9 @@ static void pixel_blend(uint8_t *pixel, const uint8_t colour[3], float share)
         pixel[k] = (uint8_t)((1 - share) * (float)pixel[k] + share * (float)colour[k] + 0.5f);
 }
 
-/* The letters that there are have no capitals. */
+/* The font has no capitals. */
 static void draw_name(uint8_t *rgb, const struct client_splat_view *view,
-                      const struct reconctl_thing *t)
+                      const struct reconctl_box *t)
 {
     struct vec3 p = box_corner(view, t, 7);
     char text[sizeof t->name];
@@ -243,7 +240,7 @@ static void draw_name(uint8_t *rgb, const struct client_splat_view *view,
     for (size_t i = 0; i < sizeof text; i++)
         text[i] = t->name[i] == '_' ? '-' : (char)tolower((unsigned char)t->name[i]);
     w = reconctl_text_width(text) + 2 * MARGIN;
-    x = (int)fmaxf(0, fminf(at.u, (float)(view->w - w))); /* all of it in the picture */
+    x = (int)fmaxf(0, fminf(at.u, (float)(view->w - w))); /* moves it into the picture */
     y = (int)fmaxf(0, fminf(at.v, (float)(view->h - RECONCTL_TEXT_HIGH - 2 * MARGIN)));
     for (int v = y; v < y + RECONCTL_TEXT_HIGH + 2 * MARGIN && v < view->h; v++)
         for (int u = x; u < x + w && u < view->w; u++)
@@ -251,25 +248,25 @@ static void draw_name(uint8_t *rgb, const struct client_splat_view *view,
     reconctl_text_draw(rgb, view->w, view->h, x + MARGIN, y + MARGIN, text);
 }
 
-int reconctl_things_draw(uint8_t *rgb, const struct client_splat_view *view,
-                         const struct reconctl_things *things, struct err *err)
+int reconctl_boxes_draw(uint8_t *rgb, const struct client_splat_view *view,
+                         const struct reconctl_boxes *boxes, struct err *err)
 {
     size_t pixels = (size_t)view->w * (size_t)view->h;
     float *share = calloc(pixels, sizeof *share);
 
     if (!share)
         return err_set(err, ERR_MEMORY, "no memory for boxes in a picture");
-    for (int i = 0; i < things->n; i++)
+    for (int i = 0; i < boxes->n; i++)
         for (int c = 0; c < 8; c++)
             for (int k = 1; k < 8; k <<= 1)
                 if (!(c & k))
-                    draw_line(share, view, box_corner(view, &things->at[i], c),
-                              box_corner(view, &things->at[i], c | k));
+                    draw_line(share, view, box_corner(view, &boxes->at[i], c),
+                              box_corner(view, &boxes->at[i], c | k));
     for (size_t i = 0; i < pixels; i++)
         if (share[i] > 0)
             pixel_blend(rgb + 3 * i, paint, share[i]);
-    for (int i = 0; i < things->n; i++)
-        draw_name(rgb, view, &things->at[i]);
+    for (int i = 0; i < boxes->n; i++)
+        draw_name(rgb, view, &boxes->at[i]);
     free(share);
     return 0;
 }
