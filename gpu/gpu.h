@@ -19,7 +19,7 @@
  */
 #pragma once
 
-#include "gpu/params.h"
+#include "gpu/mono/mono_params.h"
 #include "proto/err.h"
 #include "proto/geom/lens.h"
 #include "proto/types.h"
@@ -233,6 +233,7 @@ struct fuse_params {
     /* of cells alone: side of a cube up to the depth cell_depth_m, twice that for each octave of
      * depth beyond */
     float cell_m, cell_depth_m;
+    struct mono_params mono; /* with what networks override, of a session */
 };
 void fuse_params_default(struct fuse_params *p); /* the paper's rules */
 void fuse_params_cells(struct fuse_params *p);   /* points in cubes of space */

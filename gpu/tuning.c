@@ -1,5 +1,7 @@
 #include "gpu/tuning.h"
 
+#include "gpu/mono/mono_params.h"
+#include "gpu/tie/tie_params.h"
 #include "gpu/track/track_params.h"
 #include "gpu/views/views_params.h"
 
@@ -7,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct params_stage *const stages[] = {&track_params_stage, &views_params_stage};
+static const struct params_stage *const stages[] = {&mono_params_stage, &tie_params_stage,
+                                                    &track_params_stage, &views_params_stage};
 
 const struct params_stage *tuning_stage_at(int i)
 {

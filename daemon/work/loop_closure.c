@@ -247,19 +247,20 @@ static uint32_t submap_root(struct session *s, uint32_t submap)
  * judged as well: those of a wrong unit always do. */
 static void poses_judge(struct loop_closure *p, const struct ties_keyframe *k)
 {
+    const struct tie_params *params = ties_params(p->ties);
     const struct ties_keyframe *last = p->n_described ? ties_room(p->ties, p->judged) : NULL;
 
     if (p->convention != CONVENTION_GIVEN || p->votes.n >= JUDGED_MOST)
         return;
     if (!last || submap_root(p->session, last->world) != submap_root(p->session, k->world) ||
-        !confirm_pair(&p->confirmed, &last->seen, &k->seen)) {
+        !confirm_pair(&p->confirmed, &last->seen, &k->seen, params)) {
         p->judged = p->n_described;
         return;
     }
-    if (!convention_note(&p->votes, &p->confirmed.T_ba, &last->T_wc, &k->T_wc))
+    if (!convention_note(&p->votes, &p->confirmed.T_ba, &last->T_wc, &k->T_wc, params))
         return;
     p->judged = p->n_described;
-    p->convention = convention_of(&p->votes);
+    p->convention = convention_of(&p->votes, params);
     if (p->convention == CONVENTION_GIVEN)
         return;
     session_set_bad_pose(p->session, convention_text(p->convention));
@@ -283,7 +284,7 @@ static bool describe_next(struct loop_closure *p, struct describe_room *room)
         return false;
     k->world = w->submap;
     k->T_wc = w->T_wc;
-    describe_picture(&k->seen, room, &w->picture);
+    describe_picture(&k->seen, room, &w->picture, ties_params(p->ties));
     if (!has_ties(&session_setup(p->session)->options))
         return true;
     poses_judge(p, k);
@@ -388,17 +389,21 @@ int loop_closure_adopt(struct later *later, struct session *s, struct loop_closu
 {
     static const struct later_kind kind = {"ties", run_slice, .hold = session_work_hold,
                                            .let_go = session_work_let_go};
+    const struct session_setup *setup = session_setup(s);
+    struct tie_params params;
     struct loop_closure *p;
     int rc;
 
     *part = NULL;
-    if (!later || !keeps_keyframes(&session_setup(s)->options))
+    if (!later || !keeps_keyframes(&setup->options))
         return 0;
     *part = p = calloc(1, sizeof(*p));
     if (!p)
         return err_set(err, ERR_MEMORY, "no memory for a session's ties");
     p->session = s;
-    rc = ties_new(&p->ties, err);
+    params_fill(&params, &tie_params_stage, setup->depth ? &setup->depth->overrides : NULL,
+                setup->motion ? &setup->motion->overrides : NULL);
+    rc = ties_new(&p->ties, &params, err);
     if (rc == 0)
         rc = later_new(later, &p->task, &kind, s, NULL, err);
     if (rc)

@@ -269,7 +269,11 @@ size_t gpu_session_bytes(const struct gpu_session_config *c)
 static int gpu_make(struct gpu_session **s, struct gpu *g, const struct gpu_session_config *c,
                     struct err *err)
 {
-    int rc = g->ops->session(c->line)->make(s, g, c, err);
+    struct gpu_session_config own = *c;
+    int rc;
+
+    gpu_session_params(&own.fuse.mono, &mono_params_stage, c);
+    rc = g->ops->session(c->line)->make(s, g, &own, err);
 
     if (rc == 0 && g->ops->attach && (rc = g->ops->attach(*s, err)))
         gpu_session_free(s);

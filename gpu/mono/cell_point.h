@@ -17,14 +17,6 @@
 #define CELL_REACH 131072.0f  /* cubes from the origin, each way, along x and z ... */
 #define CELL_REACH_Y 65536.0f /* ... and y */
 #define CELL_PATROL 4         /* slots that a pixel looks at */
-#define CELL_CREDIT 20        /* observations that votes must outnumber at most */
-#define CELL_BEHIND 0.5f      /* provisional points go this share of a depth behind what settles */
-#define CELL_UNSETTLED 60u    /* frames after which no view to come settles a provisional point */
-#define CELL_APART_REL 0.02f  /* a point so far from what is measured there is another one ... */
-#define CELL_APART_CUBES 1.5f /* ... and so many cubes */
-#define CELL_DRAWN_REL 0.05f  /* the same, where a frame has what keyframes measured */
-#define CELL_DRAWN_CUBES 2.0f
-#define CELL_SURE_REL 0.04f /* votes against points farther from what is measured count for more */
 
 struct cell_entry {
     uint64_t key;  /* 0 = empty */
@@ -135,9 +127,10 @@ GPU_HD static inline uint32_t cell_patrol(uint32_t frame, uint32_t pixel, uint32
 }
 
 /* (V22) A provisional point that final views of its time should have seen, and did not. */
-GPU_HD static inline int cell_unsettled(const struct point_stat *s, uint32_t frame)
+GPU_HD static inline int cell_unsettled(const struct point_stat *s, uint32_t frame,
+                                        const struct fuse_params *p)
 {
-    return s->provisional && frame - s->last_seen > CELL_UNSETTLED;
+    return s->provisional && frame - s->last_seen > p->mono.cell_unsettled;
 }
 
 /* (V26) Where a pixel is measured, or keyframes' measurements are drawn into a frame, points a
@@ -147,8 +140,9 @@ GPU_HD static inline int cell_apart(float z, float D, int trust, const struct fu
 {
     int measured = trust >= VIEW_TRUST_MEASURED;
     int drawn = trust >= FIELD_TRUST_FRAME && trust < VIEW_TRUST_FINAL;
-    float apart = measured ? fmaxf(CELL_APART_REL * D, CELL_APART_CUBES * p->cell_m)
-                           : fmaxf(CELL_DRAWN_REL * D, CELL_DRAWN_CUBES * p->cell_m);
+    float apart = measured
+                      ? fmaxf(p->mono.cell_apart_rel * D, p->mono.cell_apart_cubes * p->cell_m)
+                      : fmaxf(p->mono.cell_drawn_rel * D, p->mono.cell_drawn_cubes * p->cell_m);
     return (measured || drawn) && fabsf(z - D) > apart && z < D * (1.0f + p->carve_rel);
 }
 
@@ -168,15 +162,16 @@ GPU_HD static inline int cell_past(const struct camera *c, const float *usable,
 
 /* (V27) What a vote of the view against the point at q counts for: as an observation would, where
  * what is measured lies far from it. */
-GPU_HD static inline int cell_vote(const struct view *view, const float *usable, struct vec3 q)
+GPU_HD static inline int cell_vote(const struct view *view, const float *usable, struct vec3 q,
+                                   const struct fuse_params *p)
 {
     uint32_t pixel;
     float z;
     if (!view->trust || !point_project(&view->camera, q, &pixel, &z) || !(usable[pixel] > 0.0f) ||
         view->trust[pixel] < VIEW_TRUST_MEASURED ||
-        fabsf(z - usable[pixel]) <= CELL_SURE_REL * usable[pixel])
+        fabsf(z - usable[pixel]) <= p->mono.cell_sure_rel * usable[pixel])
         return 1;
-    return VIEW_EVIDENCE_MEASURED;
+    return p->mono.evidence_measured;
 }
 
 /* (Q2) Does the frame see through the point of a slot, which is of its world? (V22) If it settles:
@@ -188,10 +183,10 @@ GPU_HD static inline int cell_unwanted(const struct point_place *place,
                                        const struct view *view, uint32_t frame, int room_short,
                                        const struct fuse_params *p)
 {
-    float before = view->settles && stat->provisional ? -CELL_BEHIND : p->carve_rel;
+    float before = view->settles && stat->provisional ? -p->mono.cell_behind : p->carve_rel;
     if (place->tag == 0)
         return 0;
     return (room_short && cell_stale(stat, frame)) ||
-           (here && view->settles && cell_unsettled(stat, frame)) ||
+           (here && view->settles && cell_unsettled(stat, frame, p)) ||
            (here && cell_past(c, usable, view->trust, point_position(place), before, p));
 }

@@ -10,7 +10,6 @@
 #include "gpu/mono/normal_point.h"
 
 #define CHANGE_CONFIDENCE_MAX 15
-#define CHANGE_CONFIDENCE_STEP 2     /* levels by which what is published may lag */
 #define CHANGE_LIMIT_Q 2147483392.0f /* in float still below 2^31 after one half is added */
 
 /* round(v / step), halves away from zero, saturated */
@@ -60,7 +59,7 @@ GPU_HD static inline int change_enough(const struct point_out *was, const struct
 {
     float d2 = 0.0f, limit = p->publish_rel * z;
     int rise = (int)now->confidence - (int)was->confidence;
-    if (rise >= CHANGE_CONFIDENCE_STEP || -rise >= CHANGE_CONFIDENCE_STEP)
+    if (rise >= p->mono.change_confidence || -rise >= p->mono.change_confidence)
         return 1;
     for (int i = 0; i < 3; i++) {
         float d = (float)((int64_t)now->p_q[i] - was->p_q[i]) * step_m;

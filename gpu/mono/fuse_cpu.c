@@ -17,7 +17,7 @@ static struct normal_map map_of(const struct session_cpu *s)
 static void update(struct session_cpu *s, uint32_t pixel, uint32_t slot)
 {
     struct point_stat *stat = &s->stat[slot];
-    int was = stat->state, evidence = view_evidence(&s->view, pixel);
+    int was = stat->state, evidence = view_evidence(&s->view, pixel, &s->base.config.fuse);
     struct normal_map map = map_of(s);
     fuse_settle(stat, s->view.settles);
     normal_fuse(&s->normal[slot], normal_at(&map, pixel), stat->w_a,
@@ -128,7 +128,7 @@ static void insert(struct session_cpu *s, uint32_t pixel, uint32_t slot, uint64_
     struct normal_map map = map_of(s);
     fuse_create(&s->place[slot], &s->stat[slot], id, s->world[pixel],
                 s->view.rgb + 3 * (size_t)pixel, s->usable[pixel], weight,
-                view_evidence(&s->view, pixel), s->frame, p);
+                view_evidence(&s->view, pixel, p), s->frame, p);
     s->stat[slot].provisional = view_is_guess(&s->view, pixel) != 0;
     s->normal[slot] = (struct point_normal){{0}, 0};
     normal_fuse(&s->normal[slot], normal_at(&map, pixel), 0.0f, 1.0f);

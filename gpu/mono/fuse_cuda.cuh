@@ -24,7 +24,7 @@ static __device__ inline uint32_t fuse_claimed(struct session_dev *s, uint32_t p
     struct normal_map map = normal_map_make(s->usable, s->world, s->w, s->h, &s->view.camera);
     struct vec3 p_i = s->world[pixel]; /* all loads before the first store */
     float z = s->usable[pixel];
-    int was = stat.state, evidence = view_evidence(&s->view, pixel), kind;
+    int was = stat.state, evidence = view_evidence(&s->view, pixel, &s->fuse), kind;
     uint32_t mark = 1u << SCAN_WON;
     uint8_t rgb[3];
 
@@ -113,7 +113,7 @@ static __device__ inline void fuse_insert(struct session_dev *s, uint32_t pixel,
     for (int i = 0; i < 3; i++)
         rgb[i] = s->view.rgb[3 * (size_t)pixel + i];
     fuse_create(&place, &stat, id, s->world[pixel], rgb, s->usable[pixel], weight,
-                view_evidence(&s->view, pixel), s->frame, &s->fuse);
+                view_evidence(&s->view, pixel, &s->fuse), s->frame, &s->fuse);
     stat.provisional = view_is_guess(&s->view, pixel) != 0;
     scan_store(&s->place[slot], place);
     scan_store(&s->stat[slot], stat);

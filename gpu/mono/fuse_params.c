@@ -32,6 +32,7 @@ void fuse_params_default(struct fuse_params *p)
     p->cells = 0;
     p->cell_m = 0.02f;
     p->cell_depth_m = 3.0f;
+    params_fill(&p->mono, &mono_params_stage, NULL, NULL);
 }
 
 void fuse_params_cells(struct fuse_params *p)

@@ -54,7 +54,7 @@ GPU_HD static inline void fuse_confirm(struct point_stat *stat, int evidence,
 {
     if (!p->cells)
         stat->votes = 0;
-    else if (stat->votes > 0 && stat->n_observations >= CELL_CREDIT)
+    else if (stat->votes > 0 && stat->n_observations >= p->mono.cell_credit)
         stat->votes--;
     if (stat->n_observations <= 0xffff - evidence)
         stat->n_observations = (uint16_t)(stat->n_observations + evidence);

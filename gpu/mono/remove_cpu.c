@@ -14,7 +14,9 @@ static void free_slot(struct session_cpu *s, uint32_t slot)
 /* (V27) What a vote against a point counts for. */
 static int weight(const struct session_cpu *s, uint32_t slot)
 {
-    return s->table ? cell_vote(&s->view, s->usable, point_position(&s->place[slot])) : 1;
+    return s->table ? cell_vote(&s->view, s->usable, point_position(&s->place[slot]),
+                                &s->base.config.fuse)
+                    : 1;
 }
 
 /* (R2) A point's vote is that of the first pixel that sees through it; points go in the order of

@@ -17,7 +17,8 @@ static __device__ inline uint32_t remove_vote_of(struct session_dev *s, uint32_t
 {
     struct point_stat *stat = &s->stat[slot];
     uint32_t mark = 1u << SCAN_CARVED;
-    int weight = s->table ? cell_vote(&s->view, s->usable, point_position(&s->place[slot])) : 1;
+    int weight =
+        s->table ? cell_vote(&s->view, s->usable, point_position(&s->place[slot]), &s->fuse) : 1;
     s->claims[slot] = POINT_UNCLAIMED;
     if (!remove_vote(stat, s->frame, s->room_short, s->view.settles, weight, &s->fuse))
         return 0;

@@ -19,7 +19,7 @@ GPU_HD static inline int remove_expired(const struct point_stat *s, uint32_t fra
 /* (R2) The votes that a point goes with. (Q3) In cubes those with which it is stable no more. */
 GPU_HD static inline int remove_limit(const struct point_stat *s, const struct fuse_params *p)
 {
-    int credit = s->n_observations < CELL_CREDIT ? s->n_observations : CELL_CREDIT;
+    int most = p->mono.cell_credit, credit = s->n_observations < most ? s->n_observations : most;
     int limit = credit - p->min_observations + 1;
     return p->cells && limit > p->carve_votes ? limit : p->carve_votes;
 }

@@ -47,11 +47,12 @@ static float common_ratio(const struct session_cpu *s)
         if (bin >= 0)
             bins[bin]++;
     }
-    return sensor_ratio(bins);
+    return sensor_ratio(bins, &s->base.config.fuse);
 }
 
 static void sensor_take(struct session_cpu *s, const struct gpu_sensor *from)
 {
+    const struct fuse_params *p = &s->base.config.fuse;
     int both = s->base.config.depth_source == GPU_DEPTH_BOTH;
     float ratio = both ? common_ratio(s) : 0.0f;
 
@@ -60,12 +61,12 @@ static void sensor_take(struct session_cpu *s, const struct gpu_sensor *from)
         s->sensor_claims[i] = POINT_UNCLAIMED;
         if (key == POINT_UNCLAIMED) {
             s->depth[i] = both ? s->depth[i] * ratio : 0.0f;
-            s->trust[i] = SENSOR_TRUST_FILLED;
+            s->trust[i] = (uint8_t)p->mono.sensor_filled;
             continue;
         }
         s->depth[i] = sensor_claimed_m(key);
         s->trust[i] =
-            (uint8_t)sensor_trust(s->depth[i], from->sure ? from->sure[(uint32_t)key] : 255);
+            (uint8_t)sensor_trust(s->depth[i], from->sure ? from->sure[(uint32_t)key] : 255, p);
     }
 }
 

@@ -79,12 +79,12 @@ static __device__ void take_pixel(const struct frame_cuda *f, uint32_t pixel, fl
     struct session_dev *s = f->s;
     uint64_t key = s->sensor_claims[pixel];
     float z = s->sensor_fill ? s->depth[pixel] * ratio : 0.0f;
-    int trust = SENSOR_TRUST_FILLED;
+    int trust = s->fuse.mono.sensor_filled;
 
     if (key != POINT_UNCLAIMED) {
         s->sensor_claims[pixel] = POINT_UNCLAIMED;
         z = sensor_claimed_m(key);
-        trust = sensor_trust(z, f->sensor_sure ? s->sensor_sure[(uint32_t)key] : 255);
+        trust = sensor_trust(z, f->sensor_sure ? s->sensor_sure[(uint32_t)key] : 255, &s->fuse);
     }
     if ((f->mask && s->mask[pixel]) ||
         !lens_map_shows(&f->map, (int)(pixel % (uint32_t)s->w), (int)(pixel / (uint32_t)s->w)))
@@ -106,7 +106,7 @@ static __global__ void take_kernel(const struct frame_cuda *frames)
     if (scan_idle(s, blockIdx.x) || s->sensor_claims == NULL)
         return;
     if (threadIdx.x == 0)
-        ratio = s->sensor_fill ? sensor_ratio(s->sensor_bins) : 0.0f;
+        ratio = s->sensor_fill ? sensor_ratio(s->sensor_bins, &s->fuse) : 0.0f;
     __syncthreads();
     if (pixel < s->n_pixels)
         take_pixel(f, pixel, ratio);

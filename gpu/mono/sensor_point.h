@@ -16,13 +16,10 @@
 
 #define SENSOR_MM_PER_M 1000.0f
 #define SENSOR_INVERSE_1_M 6553.5f
-#define SENSOR_SIDE_MAX 64     /* pixels of the network's picture that one of the sensor's covers */
-#define SENSOR_SURE_M 3.0f     /* a sure pixel is worth most up to here ... */
-#define SENSOR_TRUST_FILLED 24 /* a hole of the sensor, filled by the network */
-#define SENSOR_RAY_LEAST 0.1f  /* z of a ray that depth along the axis says anything of */
-#define SENSOR_BINS 256        /* of the log ratio, SENSOR_BINS_OCTAVE of them an octave */
+#define SENSOR_SIDE_MAX 64    /* pixels of the network's picture that one of the sensor's covers */
+#define SENSOR_RAY_LEAST 0.1f /* z of a ray that depth along the axis says anything of */
+#define SENSOR_BINS 256       /* of the log ratio, SENSOR_BINS_OCTAVE of them an octave */
 #define SENSOR_BINS_OCTAVE 64
-#define SENSOR_RATIO_LEAST 64 /* pixels with both depths that say a ratio */
 
 /* What the stages need of a frame's sensor. */
 struct sensor_camera {
@@ -48,9 +45,9 @@ GPU_HD static inline float sensor_metres(int inverse, uint16_t value)
 }
 
 /* (S4) 1 ... 255. */
-GPU_HD static inline int sensor_trust(float z, int sure)
+GPU_HD static inline int sensor_trust(float z, int sure, const struct fuse_params *p)
 {
-    float share = z > SENSOR_SURE_M ? (SENSOR_SURE_M / z) * (SENSOR_SURE_M / z) : 1.0f;
+    float far = p->mono.sensor_sure_m, share = z > far ? (far / z) * (far / z) : 1.0f;
     int trust = (int)((float)sure * share + 0.5f);
     return trust < 1 ? 1 : trust;
 }
@@ -134,13 +131,13 @@ GPU_HD static inline int sensor_bin(float z_sensor, float z_network)
 }
 
 /* The median ratio; 1 where too few pixels say one. */
-GPU_HD static inline float sensor_ratio(const uint32_t *bins)
+GPU_HD static inline float sensor_ratio(const uint32_t *bins, const struct fuse_params *p)
 {
     uint32_t n = 0, below = 0;
     int bin = 0;
     for (int i = 0; i < SENSOR_BINS; i++)
         n += bins[i];
-    if (n < SENSOR_RATIO_LEAST)
+    if (n < p->mono.sensor_ratio_least)
         return 1.0f;
     while ((below += bins[bin]) < (n + 1) / 2)
         bin++;

@@ -11,9 +11,6 @@
 
 #define VIEW_TRUST_FINAL 96     /* of a keyframe's final view ... */
 #define VIEW_TRUST_MEASURED 192 /* ... measured by views that agree */
-#define VIEW_EVIDENCE_FINAL 2   /* observations that such a pixel counts for; others are one */
-#define VIEW_EVIDENCE_MEASURED 3
-#define VIEW_EDGE 11.52f /* 4.5 % a pixel, where a picture is 256 pixels wide */
 
 struct view {
     uint32_t submap; /* the world that the camera stands in */
@@ -27,18 +24,19 @@ struct view {
 };
 
 /* (V13) How many observations pixel i of a view counts for. */
-GPU_HD static inline int view_evidence(const struct view *view, uint32_t i)
+GPU_HD static inline int view_evidence(const struct view *view, uint32_t i,
+                                       const struct fuse_params *p)
 {
     int trust = view->trust ? view->trust[i] : 0;
-    return trust >= VIEW_TRUST_MEASURED ? VIEW_EVIDENCE_MEASURED
-           : trust >= VIEW_TRUST_FINAL  ? VIEW_EVIDENCE_FINAL
+    return trust >= VIEW_TRUST_MEASURED ? p->mono.evidence_measured
+           : trust >= VIEW_TRUST_FINAL  ? p->mono.evidence_final
                                         : 1;
 }
 
 /* (V27) The step between neighbours at which neither is fused (E1), w pixels a row. */
 GPU_HD static inline float view_edge_rel(int is_of_views, int w, const struct fuse_params *p)
 {
-    float most = VIEW_EDGE / (float)w;
+    float most = p->mono.view_edge / (float)w;
     return is_of_views && most < p->edge_rel ? most : p->edge_rel;
 }
 

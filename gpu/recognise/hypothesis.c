@@ -4,20 +4,10 @@
 
 struct hypothesis_params hypothesis_params_default(void)
 {
-    return (struct hypothesis_params){.turn_cos = 0.94f,
-                                      .move_m = 0.03f,
-                                      .tries = 40,
-                                      .rounds = 16,
-                                      .hopeless = 0.6f,
-                                      .last = 8,
-                                      .gate_m = 0.03f,
-                                      .close_m = 0.006f,
-                                      .score = 0.965f,
-                                      .coarse = 0.92f,
-                                      .visible = 0.25f,
-                                      .points = 60,
-                                      .second = 0.08f,
-                                      .third = 0.015f};
+    struct hypothesis_params p;
+
+    params_fill(&p, &recognise_params_hypothesis, NULL, NULL);
+    return p;
 }
 
 struct hypothesis_room hypothesis_room(const struct library *l, uint32_t tensors,

@@ -21,23 +21,6 @@ extern "C" {
 #define HYPOTHESIS_TRIES_MAX 64
 #define HYPOTHESES_MAX 64 /* objects in a picture: the best supported poses that are looked at */
 
-struct hypothesis_params {
-    float turn_cos; /* poses agree that differ by less than this turn (its cosine) ... */
-    float move_m;   /* ... and by less than this between the places of the object's middle */
-    int tries;      /* poses of an object that are refined, HYPOTHESIS_TRIES_MAX at most */
-    int rounds;     /* of refinement with a share of an object's points */
-    float hopeless; /* a score below this after them: no pose is to be expected */
-    int last;       /* further rounds, with all points */
-    float gate_m;   /* a point pairs with surface nearer than this, at first */
-    float close_m;  /* in the end; and what counts as supported */
-    float score;    /* least share of supported among supported and contradicted points */
-    float coarse;   /* the same of a coarse object */
-    float visible;  /* least share of supported among the points that face the camera */
-    int points;     /* least number of supported ones */
-    /* Of the mean of n n^T over their normals: the least second and third eigenvalue. */
-    float second, third;
-};
-
 struct hypothesis {
     uint32_t object; /* of the library */
     struct rigid T_co;
@@ -88,9 +71,10 @@ struct hypothesis_room hypothesis_room(const struct library *l, uint32_t tensors
 void hypothesis_cpu_run(const struct hypotheses *q, const struct tensors *t, const uint64_t *best,
                         const struct library *l, const struct hypothesis_params *p);
 
-/* What a surface says of an object at a pose, as it is. close_m: of hypothesis_params. */
+/* What a surface says of an object at a pose, as it is. */
 struct hypothesis_view hypothesis_cpu_judge(const struct surface *s, const struct object *o,
-                                            const struct rigid *T_co, float close_m);
+                                            const struct rigid *T_co,
+                                            const struct hypothesis_params *p);
 
 #ifdef __cplusplus
 }

@@ -44,34 +44,36 @@ static void hypothesis_pick(struct hypothesis *tried, struct hypothesis_guess *g
 
 /* (O16) A round over each stride-th point. */
 static int hypothesis_step_all(struct rigid *T_co, const struct surface *s, const struct object *o,
-                               uint32_t stride, float gate)
+                               uint32_t stride, float gate, const struct hypothesis_params *p)
 {
     int64_t sum[HYPOTHESIS_SUMS] = {0};
 
     for (size_t i = 0; i < o->n_points; i += stride)
-        hypothesis_add(sum, s, T_co, &o->point[i], gate);
+        hypothesis_add(sum, s, T_co, &o->point[i], gate, p);
     return hypothesis_step(T_co, sum);
 }
 
 /* (O17) What the picture says of each stride-th point. pixel: what supports it; or NULL. */
 static void hypothesis_count_pixels(int64_t tally[HYPOTHESIS_TALLY], int32_t *pixel,
                                     const struct surface *s, const struct object *o,
-                                    const struct rigid *T_co, uint32_t stride, float close)
+                                    const struct rigid *T_co, uint32_t stride,
+                                    const struct hypothesis_params *p)
 {
     memset(tally, 0, HYPOTHESIS_TALLY * sizeof *tally);
     for (size_t i = 0; i < o->n_points; i += stride) {
-        int at = hypothesis_count(tally, s, T_co, &o->point[i], close);
+        int at = hypothesis_count(tally, s, T_co, &o->point[i], p);
         if (pixel)
             pixel[i] = at;
     }
 }
 
 struct hypothesis_view hypothesis_cpu_judge(const struct surface *s, const struct object *o,
-                                            const struct rigid *T_co, float close_m)
+                                            const struct rigid *T_co,
+                                            const struct hypothesis_params *p)
 {
     int64_t tally[HYPOTHESIS_TALLY];
 
-    hypothesis_count_pixels(tally, NULL, s, o, T_co, 1, close_m);
+    hypothesis_count_pixels(tally, NULL, s, o, T_co, 1, p);
     return hypothesis_view_of(tally);
 }
 
@@ -85,20 +87,20 @@ static void refine(struct hypothesis *h, const struct surface *s, const struct o
     float gate = p->gate_m;
 
     for (int i = 0; i < p->rounds; i++) {
-        if (!hypothesis_step_all(&h->T_co, s, o, stride, gate))
+        if (!hypothesis_step_all(&h->T_co, s, o, stride, gate, p))
             return;
         gate = hypothesis_shrink(gate, p);
     }
-    hypothesis_count_pixels(tally, NULL, s, o, &h->T_co, stride, p->close_m);
+    hypothesis_count_pixels(tally, NULL, s, o, &h->T_co, stride, p);
     v = hypothesis_view_of(tally);
     if (hypothesis_score(&v) < p->hopeless)
         return;
     for (int i = 0; i < p->last; i++) {
-        if (!hypothesis_step_all(&h->T_co, s, o, 1, gate))
+        if (!hypothesis_step_all(&h->T_co, s, o, 1, gate, p))
             return;
         gate = hypothesis_shrink(gate, p);
     }
-    hypothesis_count_pixels(tally, NULL, s, o, &h->T_co, 1, p->close_m);
+    hypothesis_count_pixels(tally, NULL, s, o, &h->T_co, 1, p);
     hypothesis_judge(h, tally, o->is_coarse, p);
 }
 
@@ -110,10 +112,10 @@ static int hypothesis_take(const struct hypotheses *q, const struct hypothesis *
     int64_t tally[HYPOTHESIS_TALLY];
     uint32_t open = 0;
 
-    hypothesis_count_pixels(tally, q->pixel, s, o, &h->T_co, 1, p->close_m);
+    hypothesis_count_pixels(tally, q->pixel, s, o, &h->T_co, 1, p);
     for (size_t i = 0; i < o->n_points; i++)
         open += q->pixel[i] >= 0 && !q->claims[q->pixel[i]];
-    if (!hypothesis_open(open, h))
+    if (!hypothesis_open(open, h, p))
         return 0;
     for (size_t i = 0; i < o->n_points; i++)
         if (q->pixel[i] >= 0)

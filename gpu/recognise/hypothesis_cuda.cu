@@ -92,12 +92,12 @@ static __device__ void hypothesis_count_pixels(int64_t *tally, int32_t *pixel, i
                                                const struct surface *s,
                                                const struct object_point *point, uint32_t n,
                                                const struct rigid *T_co, uint32_t stride,
-                                               float close)
+                                               const struct hypothesis_params *p)
 {
     for (int i = 0; i < HYPOTHESIS_TALLY; i++)
         tally[i] = 0;
     for (uint32_t i = threadIdx.x * stride; i < n; i += THREADS * stride) {
-        int at = hypothesis_count(tally, s, T_co, &point[i], close);
+        int at = hypothesis_count(tally, s, T_co, &point[i], p);
         if (pixel)
             pixel[i] = at;
     }
@@ -116,7 +116,7 @@ static __device__ int run_rounds(struct rigid *T_co, float *gate, int64_t *room,
     for (int k = 0; k < rounds; k++) {
         int64_t sum[HYPOTHESIS_SUMS] = {0};
         for (uint32_t i = threadIdx.x * stride; i < n; i += THREADS * stride)
-            hypothesis_add(sum, s, T_co, &point[i], *gate);
+            hypothesis_add(sum, s, T_co, &point[i], *gate, p);
         add_up<HYPOTHESIS_SUMS>(sum, room);
         if (threadIdx.x == 0) {
             next = *T_co;
@@ -143,12 +143,12 @@ static __device__ void refine(struct hypothesis *own, int64_t *room, const struc
 
     if (!run_rounds(&own->T_co, &gate, room, s, point, n, stride, p->rounds, p))
         return;
-    hypothesis_count_pixels(tally, NULL, room, s, point, n, &own->T_co, stride, p->close_m);
+    hypothesis_count_pixels(tally, NULL, room, s, point, n, &own->T_co, stride, p);
     v = hypothesis_view_of(tally);
     if (hypothesis_score(&v) < p->hopeless ||
         !run_rounds(&own->T_co, &gate, room, s, point, n, 1, p->last, p))
         return;
-    hypothesis_count_pixels(tally, NULL, room, s, point, n, &own->T_co, 1, p->close_m);
+    hypothesis_count_pixels(tally, NULL, room, s, point, n, &own->T_co, 1, p);
     hypothesis_judge(own, tally, is_coarse, p);
 }
 
@@ -174,12 +174,11 @@ static __device__ int hypothesis_take(const struct hypothesis_picture *h, int64_
     uint32_t from = h->l.first[at->object], n = h->l.first[at->object + 1] - from;
     int64_t tally[HYPOTHESIS_TALLY], open = 0;
 
-    hypothesis_count_pixels(tally, h->q.pixel, room, s, h->l.point + from, n, &at->T_co, 1,
-                            p->close_m);
+    hypothesis_count_pixels(tally, h->q.pixel, room, s, h->l.point + from, n, &at->T_co, 1, p);
     for (uint32_t i = threadIdx.x; i < n; i += THREADS)
         open += h->q.pixel[i] >= 0 && !h->q.claims[h->q.pixel[i]];
     add_up<1>(&open, room);
-    if (!hypothesis_open((uint32_t)open, at))
+    if (!hypothesis_open((uint32_t)open, at, p))
         return 0;
     for (uint32_t i = threadIdx.x; i < n; i += THREADS)
         if (h->q.pixel[i] >= 0)

@@ -7,10 +7,6 @@
 #include "gpu/recognise/surface_point.h"
 
 #define HYPOTHESIS_WINDOW 3 /* pixels to each side in which a point's partner is looked for */
-#define HYPOTHESIS_HIDES_M \
-    0.02f /* what hides a point is nearer by so much; else it is another surface */
-#define HYPOTHESIS_FACING 0.2f /* cosine between a normal and the way to the camera, at least */
-#define HYPOTHESIS_ALIKE 0.7f  /* cosine between a point's normal and its partner's, at least */
 
 enum hypothesis_sight {
     HYPOTHESIS_AWAY, /* it faces away from the camera, or lies outside the picture */
@@ -35,8 +31,10 @@ GPU_HD static inline struct vec3 hypothesis_turn(const struct rigid *T, struct v
 }
 
 /* (O15) Where a point of the object is, and whether the camera may see it. */
-GPU_HD static inline struct hypothesis_point
-hypothesis_place(const struct surface *s, const struct rigid *T_co, const struct object_point *o)
+GPU_HD static inline struct hypothesis_point hypothesis_place(const struct surface *s,
+                                                              const struct rigid *T_co,
+                                                              const struct object_point *o,
+                                                              const struct hypothesis_params *p)
 {
     struct hypothesis_point h;
     float u, v, far;
@@ -46,7 +44,7 @@ hypothesis_place(const struct surface *s, const struct rigid *T_co, const struct
     h.x = h.y = 0;
     far = sqrtf(vec3_norm2(h.p));
     if (!(h.p.z > SURFACE_LEAST_M && far < SURFACE_MOST_M) ||
-        !(-surface_dot(h.p, h.normal) > HYPOTHESIS_FACING * far))
+        !(-surface_dot(h.p, h.normal) > p->facing * far))
         return h;
     u = s->K.fx * h.p.x / h.p.z + s->K.cx + 0.5f;
     v = s->K.fy * h.p.y / h.p.z + s->K.cy + 0.5f;
@@ -61,12 +59,12 @@ hypothesis_place(const struct surface *s, const struct rigid *T_co, const struct
 /* (O15) The point's own pixel, if it shows something within `gate` whose normal is alike; else -1.
  */
 GPU_HD static inline int hypothesis_own(const struct surface *s, const struct hypothesis_point *h,
-                                        float gate)
+                                        float gate, float alike)
 {
     int at = h->y * s->w + h->x;
     return h->faces && s->point[at].z > 0.0f &&
                    vec3_norm2(vec3_sub(s->point[at], h->p)) < gate * gate &&
-                   surface_dot(s->normal[at], h->normal) > HYPOTHESIS_ALIKE
+                   surface_dot(s->normal[at], h->normal) > alike
                ? at
                : -1;
 }
@@ -95,18 +93,19 @@ GPU_HD static inline int hypothesis_partner(const struct surface *s,
 }
 
 /* (O17) What the picture says of a point. *at: the pixel that supports it. */
-GPU_HD static inline enum hypothesis_sight
-hypothesis_see(int *at, const struct surface *s, const struct hypothesis_point *h, float close)
+GPU_HD static inline enum hypothesis_sight hypothesis_see(int *at, const struct surface *s,
+                                                          const struct hypothesis_point *h,
+                                                          const struct hypothesis_params *p)
 {
     float z;
     if (!h->faces)
         return HYPOTHESIS_AWAY;
-    *at = hypothesis_partner(s, h, close, HYPOTHESIS_ALIKE);
+    *at = hypothesis_partner(s, h, p->close_m, p->alike);
     if (*at >= 0)
         return HYPOTHESIS_SUPPORTED;
     z = s->point[h->y * s->w + h->x].z;
     /* surface that is near, but faces another way: an edge, or the end of the object */
-    if (!(z > 0.0f) || hypothesis_partner(s, h, close, -2.0f) >= 0)
+    if (!(z > 0.0f) || hypothesis_partner(s, h, p->close_m, -2.0f) >= 0)
         return HYPOTHESIS_UNKNOWN;
-    return z < h->p.z - HYPOTHESIS_HIDES_M ? HYPOTHESIS_HIDDEN : HYPOTHESIS_CONTRADICTED;
+    return z < h->p.z - p->hides_m ? HYPOTHESIS_HIDDEN : HYPOTHESIS_CONTRADICTED;
 }

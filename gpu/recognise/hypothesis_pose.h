@@ -13,10 +13,8 @@
 
 #define HYPOTHESIS_UNIT 17179869184.0 /* 2^34 */
 #define HYPOTHESIS_PAIRS 12           /* a round of fewer has no solution */
-#define HYPOTHESIS_SHRINK 0.8f        /* of the gate, a round */
 #define HYPOTHESIS_SAMPLE 512         /* points of a large object in the first rounds, at least */
-#define HYPOTHESIS_CLAIMED 0.4f /* of its support that others may have: with more it is none */
-#define HYPOTHESIS_CLAIM_PX 4   /* points are fewer than pixels, so each stands for those around */
+#define HYPOTHESIS_CLAIM_PX 4 /* points are fewer than pixels, so each stands for those around */
 
 /* Sums of a round: the lower half of the system's matrix by rows, its right side, how many pairs.
  */
@@ -137,7 +135,7 @@ GPU_HD static inline uint32_t hypothesis_stride(uint32_t points)
 
 GPU_HD static inline float hypothesis_shrink(float gate, const struct hypothesis_params *p)
 {
-    return gate * HYPOTHESIS_SHRINK > p->close_m ? gate * HYPOTHESIS_SHRINK : p->close_m;
+    return gate * p->shrink > p->close_m ? gate * p->shrink : p->close_m;
 }
 
 /* (O16) What a pair adds to a round's sums: a point at p, its partner at q with normal n. */
@@ -164,10 +162,10 @@ GPU_HD static inline void hypothesis_pair(int64_t sum[HYPOTHESIS_SUMS], struct v
 
 GPU_HD static inline void hypothesis_add(int64_t sum[HYPOTHESIS_SUMS], const struct surface *s,
                                          const struct rigid *T_co, const struct object_point *o,
-                                         float gate)
+                                         float gate, const struct hypothesis_params *p)
 {
-    struct hypothesis_point h = hypothesis_place(s, T_co, o);
-    int at = hypothesis_own(s, &h, gate);
+    struct hypothesis_point h = hypothesis_place(s, T_co, o, p);
+    int at = hypothesis_own(s, &h, gate, p->alike);
 
     if (at >= 0)
         hypothesis_pair(sum, h.p, s->point[at], s->normal[at]);
@@ -251,11 +249,11 @@ GPU_HD static inline int hypothesis_step(struct rigid *T_co, const int64_t sum[H
 /* (O17) What the picture says of a point. Returns the pixel that supports it, or -1. */
 GPU_HD static inline int hypothesis_count(int64_t tally[HYPOTHESIS_TALLY], const struct surface *s,
                                           const struct rigid *T_co, const struct object_point *o,
-                                          float close)
+                                          const struct hypothesis_params *p)
 {
-    struct hypothesis_point h = hypothesis_place(s, T_co, o);
+    struct hypothesis_point h = hypothesis_place(s, T_co, o, p);
     int at = -1;
-    enum hypothesis_sight sight = hypothesis_see(&at, s, &h, close);
+    enum hypothesis_sight sight = hypothesis_see(&at, s, &h, p);
     double x = (double)h.normal.x, y = (double)h.normal.y, z = (double)h.normal.z;
 
     tally[0] += sight != HYPOTHESIS_AWAY;
@@ -345,9 +343,10 @@ GPU_HD static inline float hypothesis_worth(const struct hypothesis *h)
 }
 
 /* (O17) Are enough of its supported points on surface that no better one has? */
-GPU_HD static inline int hypothesis_open(uint32_t open, const struct hypothesis *h)
+GPU_HD static inline int hypothesis_open(uint32_t open, const struct hypothesis *h,
+                                         const struct hypothesis_params *p)
 {
-    return (float)open >= (1.0f - HYPOTHESIS_CLAIMED) * (float)h->points;
+    return (float)open >= (1.0f - p->claimed) * (float)h->points;
 }
 
 /* (O17) A pose that stays has the pixels around a pixel that supports it. */

@@ -2,5 +2,8 @@
 
 struct match_params match_params_default(void)
 {
-    return (struct match_params){0.2f};
+    struct match_params p;
+
+    params_fill(&p, &recognise_params_match, NULL, NULL);
+    return p;
 }

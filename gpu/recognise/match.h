@@ -18,10 +18,6 @@
 extern "C" {
 #endif
 
-struct match_params {
-    float score; /* cosine between the two: the least */
-};
-
 /* A key of the best match: 0 = none; else score | tensor | turned, larger is better. */
 struct match {
     float score;

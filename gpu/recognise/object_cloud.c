@@ -7,18 +7,13 @@
 
 #include <stdlib.h>
 
-#define AROUND 24    /* neighbours that may cut a patch */
-#define REACH 8      /* a patch reaches as far as this neighbour */
-#define STRAY 1.5f   /* patches are no larger than so many usual ones */
-#define CREASE 0.85f /* cosine between normals below which two points lie on two sides of an edge */
-#define SHARE 0.55f  /* of the way to a neighbour that is a point's own: patches overlap a little */
-#define STEEP 0.6f   /* a neighbour so far above or below is on another surface */
-#define PRIOR 0.3f   /* what the published normal weighs against one neighbour */
-#define NORMAL_PX 6  /* reach of normals in its views: patches are flat and coarser than pixels */
+#define AROUND 24            /* neighbours that may cut a patch */
+#define REACH 8              /* a patch reaches as far as this neighbour */
 #define CORNERS (6 + AROUND) /* a cut adds one, but for what rounding does to thin ones */
 
 /* What the patches of a cloud are made from, and they. */
 struct patches {
+    struct cloud_params params;
     const struct object_point *point; /* [n] */
     size_t n;
     struct tree *tree;
@@ -147,7 +142,8 @@ static struct vec3 level(const struct patches *s, const struct object_point *own
         const struct object_point *other = &s->point[id[j]];
         struct vec3 d = vec3_sub(other->p, own->p);
         float u = surface_dot(d, x), v = surface_dot(d, y), h = surface_dot(d, n), w;
-        if (surface_dot(n, other->normal) < CREASE || fabsf(h) > STEEP * sqrtf(u * u + v * v))
+        if (surface_dot(n, other->normal) < s->params.crease ||
+            fabsf(h) > s->params.steep * sqrtf(u * u + v * v))
             continue;
         w = 1.0f / (u * u + v * v + 1e-12f);
         xx += w * u * u;
@@ -156,8 +152,8 @@ static struct vec3 level(const struct patches *s, const struct object_point *own
         xh += w * u * h;
         yh += w * v * h;
     }
-    xx += PRIOR; /* the normal that was published */
-    yy += PRIOR;
+    xx += s->params.prior; /* the normal that was published */
+    yy += s->params.prior;
     det = xx * yy - xy * xy;
     a = (yy * xh - xy * yh) / det;
     b = (xx * yh - xy * xh) / det;
@@ -172,7 +168,7 @@ static int patch(struct vec3 corner[CORNERS], const struct patches *s, size_t i)
     struct object_point own = s->point[i];
     uint32_t id[AROUND + 1];
     float reach;
-    int near = around(s, i, id, &reach, STRAY * s->usual), n;
+    int near = around(s, i, id, &reach, s->params.stray * s->usual), n;
 
     own.normal = level(s, &own, id, near);
     n = square(corner, &own, reach);
@@ -181,8 +177,8 @@ static int patch(struct vec3 corner[CORNERS], const struct patches *s, size_t i)
         struct vec3 d = vec3_sub(other->p, own.p);
         if (vec3_norm2(other->normal) == 0 || vec3_norm2(d) == 0)
             continue;
-        if (surface_dot(own.normal, other->normal) >= CREASE)
-            n = cut(corner, n, along(own.p, d, SHARE), d);
+        if (surface_dot(own.normal, other->normal) >= s->params.crease)
+            n = cut(corner, n, along(own.p, d, s->params.share), d);
         else if (surface_dot(d, other->normal) > 0)
             n = cut(corner, n, other->p, other->normal);
     }
@@ -222,7 +218,8 @@ int object_add_cloud(struct object *o, const struct object_point *point, size_t 
     size_t facing = 0;
     int rc = 0;
 
-    coarse.normal_px = NORMAL_PX;
+    params_fill(&s.params, &recognise_params_cloud, NULL, NULL);
+    coarse.normal_px = s.params.normal_px;
     for (size_t i = 0; i < n; i++)
         facing += vec3_norm2(point[i].normal) > 0;
     if (n > OBJECT_CLOUD_MAX)

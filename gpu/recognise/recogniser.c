@@ -6,9 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The tensors of every picture are drawn by the same lot. */
-#define SEED 1
-
 struct recogniser {
     const struct library *library;
     struct tensor_params tensor;
@@ -27,7 +24,6 @@ static struct tensor_params params_of(const struct library *l)
 
     p.unit_m = l->unit_m;
     p.voxel = l->voxel;
-    p.seed = SEED;
     return p;
 }
 
@@ -156,6 +152,5 @@ int recogniser_run(struct recogniser *r, const float *depth, struct intrinsics K
 struct hypothesis_view recogniser_judge(const struct recogniser *r, uint32_t object,
                                         const struct rigid *T_co)
 {
-    return hypothesis_cpu_judge(&r->surface, r->library->object[object], T_co,
-                                r->hypothesis.close_m);
+    return hypothesis_cpu_judge(&r->surface, r->library->object[object], T_co, &r->hypothesis);
 }

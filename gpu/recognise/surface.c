@@ -4,11 +4,12 @@
 
 #define SURFACE_ROW 400
 
-/* Noise is that of structured light (Khoshelham and Elberink 2012). Filter and normals are wide
- * enough for 2 degrees at 1.5 m (tests/unit/gpu_surface.c). */
 struct surface_params surface_params_default(void)
 {
-    return (struct surface_params){6, 3.0f, 1.425e-3f, 3, 3.0f, 20.0f, 0.17f};
+    struct surface_params p;
+
+    params_fill(&p, &recognise_params_surface, NULL, NULL);
+    return p;
 }
 
 int surface_check(int w, int h, const struct intrinsics *K, struct err *err)

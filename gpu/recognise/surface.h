@@ -14,6 +14,7 @@
  */
 #pragma once
 
+#include "gpu/recognise/recognise_params.h"
 #include "proto/err.h"
 #include "proto/types.h"
 
@@ -25,16 +26,6 @@ extern "C" {
 #define SURFACE_REACH_MAX 12 /* pixels to each side, of filter and normals */
 
 enum surface_mesh { SURFACE_NEAR = 1, SURFACE_FAR = 2 };
-
-struct surface_params {
-    int filter_px;      /* reach of the filter; 0 = depth stays as it is */
-    float filter_sigma; /* pixels */
-    float noise_m;      /* deviation of depth at one metre; it grows with the square of depth */
-    int normal_px;      /* reach of a normal's neighbourhood */
-    float spread;       /* edges longer than mean + spread deviations are none; the paper's is 1 */
-    float hollow;       /* edges more hollow than this (curvature, 1/m) are none; 0 = all may be */
-    float view_sin;     /* sine of the least angle between a ray and an edge that it ends in */
-};
 
 /* What (O4) sums up, in units of SURFACE_UNIT. */
 struct surface_sums {

@@ -47,7 +47,7 @@ static __global__ void normals_kernel(struct surface s, struct surface_params p)
 {
     int x, y, at = pixel_of(&s, &x, &y);
     if (at >= 0)
-        s.normal[at] = surface_normal(&s, p.normal_px, x, y);
+        s.normal[at] = surface_normal(&s, &p, x, y);
 }
 
 /* Sums of a block are added up in shared memory, then added to the picture's, which are zero. */
@@ -83,7 +83,7 @@ static __global__ void sums_kernel(struct surface s, struct surface_params p)
 static __global__ void limits_kernel(struct surface s, struct surface_params p)
 {
     if (threadIdx.x == 0)
-        *s.limits = surface_limits(s.sums, p.spread);
+        *s.limits = surface_limits(s.sums, &p);
 }
 
 static __global__ void mesh_kernel(struct surface s, struct surface_params p)

@@ -10,9 +10,6 @@
 #define SURFACE_UNIT 1048576.0f /* of sums: 2^-20 */
 #define SURFACE_LEAST_M 1e-3f   /* depth nearer is none */
 #define SURFACE_MOST_M 64.0f    /* depth beyond is none */
-#define SURFACE_LENGTH 2.0f     /* edges up to so many times the mean are joined in any case, */
-#define SURFACE_CHORD 0.9f      /* and normals up to so far apart: scenes without noise */
-#define SURFACE_STEEP 4.0f      /* slope up to which neighbours belong to one surface */
 #define SURFACE_LONG 16.0f      /* no edge is so long */
 #define SURFACE_NEWTON 12
 
@@ -84,12 +81,12 @@ GPU_HD static inline struct vec3 surface_back_project(const struct surface *s, i
 
 /* Second moments of the points around one, free of their mean; c is xx xy xz yy yz zz. Returns how
  * many points they are of. */
-GPU_HD static inline int surface_moments(float c[6], const struct surface *s, int reach, int x,
-                                         int y)
+GPU_HD static inline int surface_moments(float c[6], const struct surface *s,
+                                         const struct surface_params *o, int x, int y)
 {
     struct vec3 p = s->point[(size_t)y * (size_t)s->w + (size_t)x], m = {0, 0, 0};
     float pixel = p.z / s->K.fx, inv;
-    int n = 0;
+    int n = 0, reach = o->normal_px;
 
     for (int i = 0; i < 6; i++)
         c[i] = 0.0f;
@@ -99,7 +96,7 @@ GPU_HD static inline int surface_moments(float c[6], const struct surface *s, in
             int far = (u > x ? u - x : x - u) + (v > y ? v - y : y - v);
             struct vec3 d = vec3_sub(q, p);
             float step = d.z < 0.0f ? -d.z : d.z;
-            if (!(q.z > 0.0f) || step > SURFACE_STEEP * pixel * (float)(far + 1))
+            if (!(q.z > 0.0f) || step > o->steep * pixel * (float)(far + 1))
                 continue;
             m = vec3_make(m.x + d.x, m.y + d.y, m.z + d.z);
             c[0] += d.x * d.x;
@@ -165,12 +162,13 @@ GPU_HD static inline struct vec3 surface_least(const float c[6])
 }
 
 /* (O3) */
-GPU_HD static inline struct vec3 surface_normal(const struct surface *s, int reach, int x, int y)
+GPU_HD static inline struct vec3 surface_normal(const struct surface *s,
+                                                const struct surface_params *o, int x, int y)
 {
     struct vec3 p = s->point[(size_t)y * (size_t)s->w + (size_t)x], n;
     float c[6];
 
-    if (!(p.z > 0.0f) || surface_moments(c, s, reach, x, y) < 6)
+    if (!(p.z > 0.0f) || surface_moments(c, s, o, x, y) < 6)
         return vec3_make(0, 0, 0);
     n = surface_least(c);
     return surface_dot(n, p) > 0.0f ? surface_scale(n, -1.0f) : n;
@@ -239,18 +237,18 @@ GPU_HD static inline float surface_bound(uint64_t n, uint64_t sum, uint64_t sum2
 }
 
 GPU_HD static inline struct surface_limits surface_limits(const struct surface_sums *s,
-                                                          float spread)
+                                                          const struct surface_params *p)
 {
     struct surface_limits l = {0.0f, 0.0f, 0.0f};
     float least;
     if (s->n == 0)
         return l;
     l.resolution_m = (float)((double)s->metres / (double)s->n / (double)SURFACE_UNIT);
-    l.length = surface_bound(s->n, s->length, s->length2, spread);
-    l.chord = surface_bound(s->n, s->chord, s->chord2, spread);
-    least = surface_bound(s->n, s->length, s->length2, 0.0f) * SURFACE_LENGTH;
+    l.length = surface_bound(s->n, s->length, s->length2, p->spread);
+    l.chord = surface_bound(s->n, s->chord, s->chord2, p->spread);
+    least = surface_bound(s->n, s->length, s->length2, 0.0f) * p->length;
     l.length = l.length > least ? l.length : least;
-    l.chord = l.chord > SURFACE_CHORD ? l.chord : SURFACE_CHORD;
+    l.chord = l.chord > p->chord ? l.chord : p->chord;
     return l;
 }
 

@@ -4,8 +4,10 @@
 
 struct tensor_params tensor_params_default(void)
 {
-    return (struct tensor_params){
-        .least = 5, .most = 14, .voxel = 5, .cell_px = 4, .tries = 4, .n = 200, .seed = 1};
+    struct tensor_params p;
+
+    params_fill(&p, &recognise_params_tensor, NULL, NULL);
+    return p;
 }
 
 struct tensor_params tensor_params_library(void)

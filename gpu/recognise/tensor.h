@@ -30,16 +30,6 @@ extern "C" {
 #define TENSOR_BIN_COS_0 0.9659258f /* cosine of 15 degrees: nearer normals make no pair */
 #define TENSORS_MAX 1024            /* of a picture */
 
-struct tensor_params {
-    /* What distances of pairs and sides of voxels are multiples of; 0: the picture's resolution */
-    float unit_m;
-    float least, most;  /* distance of a pair, in units: the paper's are 5 and 14 */
-    float voxel;        /* side of a voxel, in units */
-    int cell_px, tries; /* so many pixels of each square of cell_px pixels are tried */
-    int n;              /* tensors that are wanted, TENSORS_MAX at most */
-    uint32_t seed;
-};
-
 /* Entry of a sparse tensor: index of a voxel (x fastest) << 16 | area. */
 #define TENSOR_ENTRY(voxel, area) ((uint32_t)(voxel) << 16 | (uint32_t)(area))
 #define TENSOR_VOXEL_OF(entry) ((entry) >> 16)

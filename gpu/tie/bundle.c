@@ -6,32 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CANDIDATES 3   /* of a keyframe, that look most alike, are looked at closely */
-#define ALIKE_LEAST 12 /* corners, of a candidate */
-#define LOOP_M 3.0     /* a place is seen again when the path is longer than that */
-#define NEAR_M 4.0     /* along the path: pairs so near support each other ... */
-#define SAME_M 0.25    /* ... if they say the same of how the ends lie */
-#define SAME_DEG 5.0
-/* Deviations: of a confirmed pair, and what its depth errs by along the way between its cameras. */
-#define PAIR_M 0.028
-#define PAIR_RAD 0.0085
-#define PAIR_DEPTH 0.05
-/* Of the path from keyframe to keyframe: by the root of its metres, and by radians. */
-#define PATH_M 0.02
-#define PATH_RAD 0.002
-#define TURN_M 0.02
-#define TURN_RAD 0.01
-#define LEAST_M 0.002
-#define LEAST_RAD 0.0005
+#define CANDIDATES 3 /* of a keyframe, that look most alike, are looked at closely */
 #define ROUNDS 16
-#define WIDE 16.0   /* times further off an edge may be in the first round; half in each next one */
-#define RIGHT2 9.0  /* median of the pairs' six squares: poses are as right as pictures can tell */
-#define HOLDS2 25.0 /* a pair holds in the end ... */
-#define HOLDS 0.6   /* ... and this share of them must */
-#define PAIRS_LEAST 4 /* fewer say nothing */
-/* Corrections below that are left out: right poses of a real walk would move by half of it. */
-#define MOVED_M 0.04
-#define MOVED_RAD 0.01
 
 struct of_keyframe {
     int32_t before; /* the keyframe that the path came from, -1: it begins here */
@@ -42,8 +18,9 @@ struct of_keyframe {
 
 struct bundle {
     struct ties *ties;
-    uint32_t n, next; /* next: keyframe to compare */
-    int round;        /* of the graph, -1: not begun */
+    const struct tie_params *p; /* of ties */
+    uint32_t n, next;           /* next: keyframe to compare */
+    int round;                  /* of the graph, -1: not begun */
     struct graph *graph;
     struct of_keyframe at[TIES_KEYFRAMES];
     struct graph_node node[TIES_KEYFRAMES], was[TIES_KEYFRAMES];
@@ -128,6 +105,7 @@ int bundle_new(struct bundle **out, struct ties *t, uint32_t n, const struct tie
     if (!b)
         return err_set(err, ERR_MEMORY, "no memory to bundle a session");
     b->ties = t;
+    b->p = &t->params;
     b->n = n;
     b->round = -1;
     b->result.n_keyframes = n;
@@ -162,7 +140,7 @@ void bundle_free(struct bundle **b)
 static bool may_meet(const struct bundle *b, uint32_t k, uint32_t i)
 {
     if (b->at[k].path == b->at[i].path)
-        return b->at[k].way - b->at[i].way >= LOOP_M;
+        return b->at[k].way - b->at[i].way >= b->p->bundle_loop_m;
     return keyframe(b, k)->world == keyframe(b, i)->world || (!b->loose[k] && !b->loose[i]);
 }
 
@@ -173,15 +151,16 @@ static void try_pair(struct bundle *b, uint32_t k, uint32_t i)
     double apart;
 
     if (b->n_pairs == BUNDLE_PAIRS ||
-        !confirm_pair(&b->confirmed, &keyframe(b, k)->seen, &keyframe(b, i)->seen))
+        !confirm_pair(&b->confirmed, &keyframe(b, k)->seen, &keyframe(b, i)->seen, b->p))
         return;
-    apart = PAIR_DEPTH * shift_of(&b->confirmed.T_ba);
+    apart = b->p->bundle_pair_depth * shift_of(&b->confirmed.T_ba);
     *e = (struct graph_edge){.a = k,
                              .b = i,
                              .T_a = sim3_identity(),
                              .T_b = b->confirmed.T_ba,
-                             .sigma_m = sqrt(PAIR_M * PAIR_M + apart * apart),
-                             .sigma_rad = PAIR_RAD};
+                             .sigma_m =
+                                 sqrt(b->p->bundle_pair_m * b->p->bundle_pair_m + apart * apart),
+                             .sigma_rad = b->p->bundle_pair_rad};
     b->n_pairs++;
 }
 
@@ -194,11 +173,12 @@ static void bundle_compare(struct bundle *b, uint32_t k)
     int n = 0;
 
     for (uint32_t i = 0; i < k; i++) {
-        int alike =
-            may_meet(b, k, i) ? confirm_alike(&keyframe(b, k)->seen, &keyframe(b, i)->seen) : 0;
+        int alike = may_meet(b, k, i)
+                        ? confirm_alike(&keyframe(b, k)->seen, &keyframe(b, i)->seen, b->p)
+                        : 0;
         int j = n < CANDIDATES ? n : CANDIDATES - 1;
 
-        if (alike < ALIKE_LEAST || (n == CANDIDATES && alike <= best[j].alike))
+        if (alike < b->p->alike_least || (n == CANDIDATES && alike <= best[j].alike))
             continue;
         for (; j > 0 && alike > best[j - 1].alike; j--)
             best[j] = best[j - 1];
@@ -212,7 +192,8 @@ static void bundle_compare(struct bundle *b, uint32_t k)
 
 static bool is_near(const struct bundle *b, uint32_t k, uint32_t i)
 {
-    return k != i && b->at[k].path == b->at[i].path && fabs(b->at[k].way - b->at[i].way) <= NEAR_M;
+    return k != i && b->at[k].path == b->at[i].path &&
+           fabs(b->at[k].way - b->at[i].way) <= b->p->bundle_near_m;
 }
 
 /* The transform by which a pair moves what lies around the first camera of p. */
@@ -237,9 +218,9 @@ static bool agree(const struct bundle *b, const struct graph_edge *p, const stru
     says(&by_p, b, p, p);
     says(&by_q, b, q, p);
     for (int i = 0; i < 3; i++)
-        if (!(fabs(by_p.t[i] - by_q.t[i]) <= SAME_M))
+        if (!(fabs(by_p.t[i] - by_q.t[i]) <= b->p->bundle_same_m))
             return false;
-    return sim3_angle_deg(&by_p, &by_q) < SAME_DEG;
+    return sim3_angle_deg(&by_p, &by_q) < b->p->bundle_same_deg;
 }
 
 /* Only pairs that another one supports stay. */
@@ -273,15 +254,21 @@ static double bundle_look(struct bundle *b, uint32_t *n_hold)
     *n_hold = 0;
     for (uint32_t i = 0; i < b->n_pairs; i++) {
         b->off2[i] = graph_off(b->node, &b->edge[i]);
-        *n_hold += b->off2[i] <= HOLDS2;
+        *n_hold += b->off2[i] <= b->p->bundle_holds2;
     }
     qsort(b->off2, b->n_pairs, sizeof(*b->off2), by_size);
     return b->n_pairs ? b->off2[b->n_pairs / 2] : 0;
 }
 
 /* (W12) */
+static double sigma_of(double least, double path, double rotation, double m, double rad)
+{
+    return sqrt(least * least + path * path * m + rotation * rotation * rad * rad);
+}
+
 static void add_path(struct bundle *b, uint32_t k)
 {
+    const struct tie_params *p = b->p;
     uint32_t i = (uint32_t)b->at[k].before;
     struct graph_edge *e = &b->edge[b->n_edges++];
     double m, rad;
@@ -290,9 +277,9 @@ static void add_path(struct bundle *b, uint32_t k)
     bundle_between(&e->T_b, b, k, i);
     m = shift_of(&e->T_b);
     rad = turn_of(&e->T_b);
-    e->sigma_m = sqrt(LEAST_M * LEAST_M + PATH_M * PATH_M * m + TURN_M * TURN_M * rad * rad);
+    e->sigma_m = sigma_of(p->bundle_least_m, p->bundle_path_m, p->bundle_rotation_m, m, rad);
     e->sigma_rad =
-        sqrt(LEAST_RAD * LEAST_RAD + PATH_RAD * PATH_RAD * m + TURN_RAD * TURN_RAD * rad * rad);
+        sigma_of(p->bundle_least_rad, p->bundle_path_rad, p->bundle_rotation_rad, m, rad);
 }
 
 /* The first keyframe of all that hang together stays where it is. */
@@ -325,8 +312,8 @@ static bool begin_graph(struct bundle *b)
     keep_supported(b);
     off2 = bundle_look(b, &n_hold);
     b->result.off_before = b->result.off_after = (float)sqrt(off2);
-    b->result.end = b->n_pairs >= PAIRS_LEAST ? BUNDLE_RIGHT : BUNDLE_UNSEEN;
-    if (b->result.end == BUNDLE_UNSEEN || off2 <= RIGHT2)
+    b->result.end = b->n_pairs >= b->p->bundle_pairs ? BUNDLE_RIGHT : BUNDLE_UNSEEN;
+    if (b->result.end == BUNDLE_UNSEEN || off2 <= b->p->bundle_right2)
         return false;
     b->n_edges = b->n_pairs;
     for (uint32_t k = 0; k < b->n; k++)
@@ -347,7 +334,7 @@ static void bundle_judge(struct bundle *b)
 
     graph_end(&b->graph);
     b->result.off_after = (float)sqrt(bundle_look(b, &n_hold));
-    if (n_hold < HOLDS * b->n_pairs || !(b->result.off_after < b->result.off_before)) {
+    if (n_hold < b->p->bundle_holds * b->n_pairs || !(b->result.off_after < b->result.off_before)) {
         b->result.end = BUNDLE_CONTRARY;
         return;
     }
@@ -362,7 +349,8 @@ static void bundle_judge(struct bundle *b)
         b->result.moved_m = fmaxf(b->result.moved_m, (float)sqrt(d2));
         b->result.moved_rad = fmaxf(b->result.moved_rad, (float)turn_of(&T));
     }
-    if (b->result.moved_m >= (float)MOVED_M || b->result.moved_rad >= (float)MOVED_RAD)
+    if (b->result.moved_m >= (float)b->p->bundle_moved_m ||
+        b->result.moved_rad >= (float)b->p->bundle_moved_rad)
         b->result.end = BUNDLE_CORRECTED;
 }
 
@@ -379,8 +367,8 @@ bool bundle_step(struct bundle *b)
         return begin_graph(b);
     if (!b->graph)
         return false;
-    wide = fmax(1, ldexp(WIDE, -b->round));
-    more = graph_round(b->graph, wide) || wide > 1;
+    wide = fmax(1, ldexp(b->p->bundle_wide, -b->round));
+    more = graph_round(b->graph, b->p->graph_wrong * wide) || wide > 1;
     if (more && ++b->round < ROUNDS)
         return true;
     bundle_judge(b);

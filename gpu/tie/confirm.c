@@ -6,27 +6,14 @@
 #include <math.h>
 #include <string.h>
 
-#define STRONG 100     /* corners that candidates are ranked by */
-#define DIFFER_MOST 64 /* bits, of a match */
-#define CLEAR 0.85f    /* a match differs in fewer bits than this share of the next best */
-#define TRIES 400      /* motions of three matches that are looked at */
-#define LENGTHS 0.8    /* of an edge of three matches: the shorter over the longer, at least */
-#define CHI2 9.0       /* of both coordinates of a place, in its deviations: what is right */
-#define PLACE_PX 1.0   /* deviation of a corner's place, in its own size's pixels */
-#define DEPTH_REL 0.1  /* deviation of a depth, as a share of it */
+#define STRONG 100 /* corners that candidates are ranked by */
 #define ROUNDS 8
-#define IN_LEAST 24
-#define IN_SHARE 0.3f
-#define CELLS_LEAST 8
-#define AGREE_LEAST 0.6f
-#define ALIKE 0.2f /* depths of one place differ less, after their ratio */
-#define LOG_RATIO_MOST 0.4f
 
 /* ------------------------------------------------------------------------- matches */
 
 /* The best partner of each of a's first n corners; -1 where it is not clear. */
 static void best_of(int16_t *best, const struct describe_keyframe *a, int n,
-                    const struct describe_keyframe *b)
+                    const struct describe_keyframe *b, const struct tie_params *p)
 {
     for (int i = 0; i < n; i++) {
         int first = 257, second = 257, at = -1;
@@ -39,16 +26,19 @@ static void best_of(int16_t *best, const struct describe_keyframe *a, int n,
             else if (d < second)
                 second = d;
         }
-        best[i] = (int16_t)(first <= DIFFER_MOST && (float)first < CLEAR * (float)second ? at : -1);
+        best[i] =
+            (int16_t)(first <= p->match_bits && (float)first < p->match_clear * (float)second ? at
+                                                                                              : -1);
     }
 }
 
-int confirm_alike(const struct describe_keyframe *a, const struct describe_keyframe *b)
+int confirm_alike(const struct describe_keyframe *a, const struct describe_keyframe *b,
+                  const struct tie_params *p)
 {
     int16_t best[STRONG];
     int n = a->n < STRONG ? a->n : STRONG, alike = 0;
 
-    best_of(best, a, n, b);
+    best_of(best, a, n, b, p);
     for (int i = 0; i < n; i++)
         alike += best[i] >= 0;
     return alike;
@@ -56,13 +46,13 @@ int confirm_alike(const struct describe_keyframe *a, const struct describe_keyfr
 
 /* (W3) Corners that are each other's best. */
 static int match(struct confirm_match *m, const struct describe_keyframe *a,
-                 const struct describe_keyframe *b)
+                 const struct describe_keyframe *b, const struct tie_params *p)
 {
     int16_t there[DESCRIBE_CORNERS], back[DESCRIBE_CORNERS];
     int n = 0;
 
-    best_of(there, a, a->n, b);
-    best_of(back, b, b->n, a);
+    best_of(there, a, a->n, b, p);
+    best_of(back, b, b->n, a, p);
     for (int i = 0; i < a->n; i++)
         if (there[i] >= 0 && back[there[i]] == i)
             m[n++] = (struct confirm_match){(uint16_t)i, (uint16_t)there[i]};
@@ -102,6 +92,7 @@ static void confirm_follow(double turn[6], const double g[3], const double p[3])
 struct way {
     const struct sim3 *there, *into;
     const struct intrinsics *K_from, *K_to;
+    const struct tie_params *p;
 };
 
 /* (W4) The turn and shift is of the point where it is in the common world. Returns false where
@@ -110,11 +101,11 @@ static bool confirm_look(struct sight *s, const struct way *way, const struct de
                          const struct describe_corner *to)
 {
     const double fx = (double)way->K_to->fx, fy = (double)way->K_to->fy, *R = way->into->r;
-    const double var =
-        PLACE_PX * PLACE_PX * (double)(to->sigma * to->sigma + from->sigma * from->sigma);
+    const double px = way->p->confirm_px,
+                 var = px * px * (double)(to->sigma * to->sigma + from->sigma * from->sigma);
     double p[3], world[3], q[3], far[3], u, v, du, dv, det, xx, xy, yy, iz;
 
-    if (!lift(p, way->K_from, from, 1 + DEPTH_REL))
+    if (!lift(p, way->K_from, from, 1 + way->p->confirm_depth_rel))
         return false;
     sim3_apply(far, way->there, p);
     sim3_apply(far, way->into, far);
@@ -159,7 +150,7 @@ static bool is_right(const struct way ways[2], const struct describe_corner *a,
     for (int back = 0; back < 2; back++) {
         if (!confirm_look(&s, &ways[back], back ? b : a, back ? a : b))
             continue;
-        if (chi2(&s) > CHI2)
+        if (chi2(&s) > ways->p->confirm_chi2)
             return false;
         any = true;
     }
@@ -178,8 +169,8 @@ static void set_out(struct ways *w, const struct confirm_link *l, const struct s
     small_inverse(&w->to_a, &w->from_a);
     w->from_b = l->T_b;
     small_inverse(&w->to_b, &w->from_b);
-    w->way[0] = (struct way){&w->from_a, &w->to_b, &l->a->K, &l->b->K};
-    w->way[1] = (struct way){&w->from_b, &w->to_a, &l->b->K, &l->a->K};
+    w->way[0] = (struct way){&w->from_a, &w->to_b, &l->a->K, &l->b->K, l->p};
+    w->way[1] = (struct way){&w->from_b, &w->to_a, &l->b->K, &l->a->K, l->p};
 }
 
 static int confirm_count(struct confirm_match *in, const struct confirm_link *l,
@@ -207,8 +198,9 @@ static double apart(const double p[3], const double q[3])
 
 /* The motion of three matches. Returns false where their edges are not alike, or too short. */
 static bool of_three(struct sim3 *T, const struct confirm_match *const m[3],
-                     const struct describe_keyframe *a, const struct describe_keyframe *b)
+                     const struct confirm_link *l)
 {
+    const struct describe_keyframe *a = l->a, *b = l->b;
     double p[3][3], q[3][3];
 
     for (int i = 0; i < 3; i++)
@@ -218,7 +210,7 @@ static bool of_three(struct sim3 *T, const struct confirm_match *const m[3],
     for (int i = 0; i < 3; i++) {
         double x = apart(p[i], p[(i + 1) % 3]), y = apart(q[i], q[(i + 1) % 3]);
 
-        if (fmin(x, y) < LENGTHS * fmax(x, y) || fmin(x, y) < 0.05 * p[i][2])
+        if (fmin(x, y) < l->p->confirm_lengths * fmax(x, y) || fmin(x, y) < 0.05 * p[i][2])
             return false;
     }
     return sim3_fit(T, p[0], q[0], NULL, 3, false, NULL) == 0;
@@ -230,7 +222,7 @@ static int search(struct sim3 *best, const struct confirm_link *l)
     uint32_t state = 12345;
     int most = 0;
 
-    for (int try = 0; try < TRIES; try++) {
+    for (int try = 0; try < l->p->confirm_tries; try++) {
         const struct confirm_match *three[3];
         struct sim3 T;
         int right;
@@ -240,7 +232,7 @@ static int search(struct sim3 *best, const struct confirm_link *l)
             three[i] = &l->match[(uint64_t)state * (uint32_t)l->n >> 32];
         }
         if (three[0] == three[1] || three[1] == three[2] || three[0] == three[2] ||
-            !of_three(&T, three, l->a, l->b))
+            !of_three(&T, three, l))
             continue;
         right = confirm_count(NULL, l, &T);
         if (right > most)
@@ -249,10 +241,10 @@ static int search(struct sim3 *best, const struct confirm_link *l)
     return most;
 }
 
-static void confirm_add(double *A, double *g, const struct sight *s, double sign)
+static void confirm_add(double *A, double *g, const struct sight *s, double sign, double right)
 {
     const double(*J)[6] = s->turn;
-    const double share = 1 / (1 + chi2(s) / CHI2), weight = share * share;
+    const double share = 1 / (1 + chi2(s) / right), weight = share * share;
 
     for (int i = 0; i < 6; i++) {
         double u = weight * (s->precision[0] * J[0][i] + s->precision[1] * J[1][i]);
@@ -282,7 +274,7 @@ static void refine(struct sim3 *X, const struct confirm_link *links, int n)
 
                 for (int back = 0; back < 2; back++)
                     if (confirm_look(&s, &w.way[back], back ? b : a, back ? a : b))
-                        confirm_add(A, d, &s, back ? -1 : 1);
+                        confirm_add(A, d, &s, back ? -1 : 1, links->p->confirm_chi2);
             }
         }
         if (!small_solve(A, d, 6))
@@ -350,7 +342,7 @@ static int ratios(float *log_ratio, const struct sim3 *T, const struct describe_
 }
 
 static void confirm_compare(struct confirm_result *r, const struct describe_keyframe *a,
-                            const struct describe_keyframe *b)
+                            const struct describe_keyframe *b, float most)
 {
     float v[DESCRIBE_GRID_W * DESCRIBE_GRID_H];
     int n = ratios(v, &r->T_ba, a, b), alike = 0;
@@ -359,21 +351,21 @@ static void confirm_compare(struct confirm_result *r, const struct describe_keyf
         return;
     r->log_ratio = robust_select(v, (size_t)n, (size_t)n / 2);
     for (int i = 0; i < n; i++)
-        alike += fabsf(v[i] - r->log_ratio) < ALIKE;
+        alike += fabsf(v[i] - r->log_ratio) < most;
     r->agree = (float)alike / (float)n;
 }
 
 bool confirm_pair(struct confirm_result *r, const struct describe_keyframe *a,
-                  const struct describe_keyframe *b)
+                  const struct describe_keyframe *b, const struct tie_params *p)
 {
     struct confirm_match m[DESCRIBE_CORNERS];
-    struct confirm_link all = {a, b, sim3_identity(), sim3_identity(), m, 0}, right = all;
+    struct confirm_link all = {a, b, sim3_identity(), sim3_identity(), m, 0, p}, right = all;
 
     memset(r, 0, sizeof(*r));
     r->T_ba = sim3_identity();
-    all.n = r->n_matches = match(m, a, b);
+    all.n = r->n_matches = match(m, a, b, p);
     right.match = r->in;
-    if (r->n_matches < IN_LEAST || search(&r->T_ba, &all) < IN_LEAST / 3)
+    if (r->n_matches < p->confirm_least || search(&r->T_ba, &all) < p->confirm_least / 3)
         return false;
     for (int i = 0; i < 3; i++) {
         right.n = confirm_count(r->in, &all, &r->T_ba);
@@ -382,8 +374,9 @@ bool confirm_pair(struct confirm_result *r, const struct describe_keyframe *a,
     r->n_in = confirm_count(r->in, &all, &r->T_ba);
     r->n_cells_a = cells(r->in, r->n_in, a, false);
     r->n_cells_b = cells(r->in, r->n_in, b, true);
-    confirm_compare(r, a, b);
-    return r->n_in >= IN_LEAST && (float)r->n_in >= IN_SHARE * (float)r->n_matches &&
-           r->n_cells_a >= CELLS_LEAST && r->n_cells_b >= CELLS_LEAST && r->agree >= AGREE_LEAST &&
-           fabsf(r->log_ratio) < LOG_RATIO_MOST;
+    confirm_compare(r, a, b, p->confirm_alike);
+    return r->n_in >= p->confirm_least &&
+           (float)r->n_in >= p->confirm_share * (float)r->n_matches &&
+           r->n_cells_a >= p->confirm_cells && r->n_cells_b >= p->confirm_cells &&
+           r->agree >= p->confirm_agree && fabsf(r->log_ratio) < p->confirm_ratio;
 }

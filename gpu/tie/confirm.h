@@ -36,11 +36,12 @@ struct confirm_result {
 
 /* How many of the strongest corners of a have a clear partner in b: what candidates are ranked
  * by. Cost: 0.1 ms */
-int confirm_alike(const struct describe_keyframe *a, const struct describe_keyframe *b);
+int confirm_alike(const struct describe_keyframe *a, const struct describe_keyframe *b,
+                  const struct tie_params *p);
 
 /* Returns whether they are confirmed; *r is filled in either way. Cost: 2 to 4 ms */
 bool confirm_pair(struct confirm_result *r, const struct describe_keyframe *a,
-                  const struct describe_keyframe *b);
+                  const struct describe_keyframe *b, const struct tie_params *p);
 
 /* Two confirmed keyframes of two worlds, each at its pose there. */
 struct confirm_link {
@@ -48,6 +49,7 @@ struct confirm_link {
     struct sim3 T_a, T_b; /* camera to world */
     const struct confirm_match *match;
     int n;
+    const struct tie_params *p; /* the same of all links that are looked at together */
 };
 /* (W6) What takes a's world to b's by all links together. In/out: *X. Returns how many matches it
  * explains. Cost: 3 us a match */

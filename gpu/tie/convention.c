@@ -2,16 +2,6 @@
 
 #include <math.h>
 
-#define MOVES 12 /* at least, before anything is said */
-/* A move that is smaller tells nothing: metres, and degrees. */
-#define STILL_M 0.04
-#define STILL_DEG 2.0
-/* A reading agrees where it is off by less: the network's depth errs in length, not in
- * direction. */
-#define OFF_M 0.02
-#define OFF_SHARE 0.4
-#define OFF_DEG 1.0
-
 /* The same move with axes of the camera turned round. */
 static void turn_axes(struct sim3 *m, double x, double y, double z)
 {
@@ -51,12 +41,12 @@ static double length(const double t[3])
 }
 
 bool convention_note(struct convention_votes *v, const struct sim3 *T_ba, const struct rigid *T_a,
-                     const struct rigid *T_b)
+                     const struct rigid *T_b, const struct tie_params *p)
 {
     const struct sim3 still = sim3_identity();
     double way = length(T_ba->t), turn = sim3_angle_deg(T_ba, &still);
 
-    if (way < STILL_M && turn < STILL_DEG)
+    if (way < p->convention_still_m && turn < p->convention_still_deg)
         return false;
     v->n++;
     for (int c = 0; c < CONVENTIONS; c++) {
@@ -66,19 +56,21 @@ bool convention_note(struct convention_votes *v, const struct sim3 *T_ba, const 
         read_so(&m, (enum convention)c, T_a, T_b);
         for (int i = 0; i < 3; i++)
             off[i] = m.t[i] - T_ba->t[i];
-        v->of[c] += length(off) < OFF_M + OFF_SHARE * way &&
-                    sim3_angle_deg(&m, T_ba) < OFF_DEG + OFF_SHARE * turn;
+        v->of[c] +=
+            length(off) < p->convention_off_m + p->convention_off_share * way &&
+            sim3_angle_deg(&m, T_ba) < p->convention_off_deg + p->convention_off_share * turn;
     }
     return true;
 }
 
-enum convention convention_of(const struct convention_votes *v)
+enum convention convention_of(const struct convention_votes *v, const struct tie_params *p)
 {
     int best = CONVENTION_INVERSE;
 
     for (int c = CONVENTION_INVERSE; c < CONVENTIONS; c++)
         best = v->of[c] > v->of[best] ? c : best;
-    if (v->n < MOVES || 2 * v->of[CONVENTION_GIVEN] >= v->of[best] || 2 * v->of[best] < v->n)
+    if (v->n < p->convention_moves || 2 * v->of[CONVENTION_GIVEN] >= v->of[best] ||
+        2 * v->of[best] < v->n)
         return CONVENTION_GIVEN;
     return (enum convention)best;
 }

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "gpu/tie/small.h"
+#include "gpu/tie/tie_params.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -33,8 +34,8 @@ struct convention_votes {
 /* The camera moved from a to b: T_ba takes points of a to b by pictures, T_a and T_b are poses as
  * they came. Returns false if the move is too small to tell anything: it is passed over. */
 bool convention_note(struct convention_votes *v, const struct sim3 *T_ba, const struct rigid *T_a,
-                     const struct rigid *T_b);
-enum convention convention_of(const struct convention_votes *v);
+                     const struct rigid *T_b, const struct tie_params *p);
+enum convention convention_of(const struct convention_votes *v, const struct tie_params *p);
 /* A sentence for people; "" for CONVENTION_GIVEN. */
 const char *convention_text(enum convention c);
 

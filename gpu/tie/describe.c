@@ -7,11 +7,9 @@
 #define BORDER 20  /* pixels of a level: no corner is nearer to its edge */
 #define PATCH 13   /* tests of a descriptor are within this of the corner */
 #define RADIUS 3   /* of the window that a corner is judged by */
-#define LEAST 4.0f /* levels squared: of the gradient along its weakest direction */
 #define CELLS_X 10 /* each cell of a level gives its best corners first */
 #define CELLS_Y 8
 #define A_CELL 6
-#define STEP 1.15f /* of depth around a corner, above which its depth is not known */
 
 static const float scales[DESCRIBE_LEVELS] = {1.0f, 0.70710678f, 0.5f};
 static const int shares[DESCRIBE_LEVELS] = {160, 100, 60};
@@ -135,9 +133,9 @@ static void respond(float *response, const uint8_t *in, const struct plane *s)
     }
 }
 
-static bool is_peak(const float *at, size_t w)
+static bool is_peak(const float *at, size_t w, float least)
 {
-    if (!(*at >= LEAST))
+    if (!(*at >= least))
         return false;
     for (int i = -1; i < 2; i++)
         for (int k = -1; k < 2; k++) {
@@ -164,7 +162,7 @@ static int enter(struct found *list, int n, int most, const struct found *f)
 
 /* The best corners of each cell of a level, of these the strongest `most`. */
 static int describe_choose(struct found *list, int most, const float *response,
-                           const struct plane *s)
+                           const struct plane *s, float least)
 {
     int n = 0;
 
@@ -179,7 +177,7 @@ static int describe_choose(struct found *list, int most, const float *response,
                 const float *at = response + (size_t)y * (size_t)s->w + (size_t)x;
                 const struct found f = {*at, x, y};
 
-                if (is_peak(at, (size_t)s->w))
+                if (is_peak(at, (size_t)s->w, least))
                     n_here = enter(here, n_here, A_CELL, &f);
             }
         for (int i = 0; i < n_here; i++)
@@ -281,7 +279,7 @@ static float peak_of(float before, float at, float after)
 }
 
 static void add_level(struct describe_keyframe *k, struct describe_room *room,
-                      const struct describe_picture *p, int level)
+                      const struct describe_picture *p, int level, const struct tie_params *t)
 {
     const float scale = scales[level];
     const struct plane whole = {p->grey_w, p->grey_h};
@@ -295,14 +293,14 @@ static void add_level(struct describe_keyframe *k, struct describe_room *room,
     resize(room->level, &s, p->grey, &whole, scale);
     smooth(room->smooth, room->sums, room->level, &s);
     respond(room->response, room->level, &s);
-    n = describe_choose(list, shares[level], room->response, &s);
+    n = describe_choose(list, shares[level], room->response, &s, t->corner_least);
     for (int i = 0; i < n; i++) {
         struct describe_corner *c = &k->corner[k->n++];
         const float *r = room->response + (size_t)list[i].y * (size_t)s.w + (size_t)list[i].x;
 
         c->x = ((float)list[i].x + peak_of(r[-1], *r, r[1]) + 0.5f) * by - 0.5f;
         c->y = ((float)list[i].y + peak_of(*(r - s.w), *r, r[s.w]) + 0.5f) * by - 0.5f;
-        c->depth = depth_at(p, c->x, c->y, STEP);
+        c->depth = depth_at(p, c->x, c->y, t->corner_step);
         c->sigma = by;
         describe_describe(c->bits, room->tests,
                           room->smooth + (size_t)list[i].y * (size_t)s.w + (size_t)list[i].x,
@@ -311,7 +309,7 @@ static void add_level(struct describe_keyframe *k, struct describe_room *room,
 }
 
 void describe_picture(struct describe_keyframe *k, struct describe_room *room,
-                      const struct describe_picture *p)
+                      const struct describe_picture *p, const struct tie_params *t)
 {
     k->K = p->K;
     k->w = p->width;
@@ -326,5 +324,5 @@ void describe_picture(struct describe_keyframe *k, struct describe_room *room,
         return;
     draw_tests(room->tests);
     for (int level = 0; level < DESCRIBE_LEVELS; level++)
-        add_level(k, room, p, level);
+        add_level(k, room, p, level, t);
 }

@@ -11,6 +11,7 @@
  */
 #pragma once
 
+#include "gpu/tie/tie_params.h"
 #include "proto/types.h"
 
 #ifdef __cplusplus
@@ -62,7 +63,7 @@ void describe_grey(struct describe_picture *p, uint8_t *grey, const uint8_t *rgb
 
 /* Fills *k. A picture without corners, or a small one, has n = 0. */
 void describe_picture(struct describe_keyframe *k, struct describe_room *room,
-                      const struct describe_picture *p);
+                      const struct describe_picture *p, const struct tie_params *t);
 
 /* Bits in which two descriptors differ, 0...256. */
 GPU_HD static inline int describe_differ(const uint64_t *a, const uint64_t *b)

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #define ROUNDS 20
-#define WRONG 3.0    /* deviations at which an edge that others contradict counts a quarter */
 #define SETTLED 1e-6 /* metres, radians: nothing moves any more */
 
 /* Nodes become known along edges, the best known first, so that a start is not that of a claim
@@ -100,7 +99,7 @@ static void graph_add(struct graph *g, int row_i, double Ji[6][6], int row_k, do
         }
 }
 
-static void add_edge(struct graph *g, const struct graph_edge *edge, double wide)
+static void add_edge(struct graph *g, const struct graph_edge *edge, double wrong)
 {
     const int rows[2] = {g->row[edge->a], g->row[edge->b]};
     double e[6], c[2][3], J[2][6][6], weight, sum;
@@ -108,7 +107,7 @@ static void add_edge(struct graph *g, const struct graph_edge *edge, double wide
     if (!g->node[edge->a].known || !g->node[edge->b].known)
         return;
     sum = off(e, c[0], c[1], edge, g->node);
-    weight = edge->sure ? 1 : 1 / (1 + sum / (WRONG * WRONG * wide * wide));
+    weight = edge->sure ? 1 : 1 / (1 + sum / (wrong * wrong));
     weight *= weight;
     graph_follow(J[0], c[0], edge, 1);
     graph_follow(J[1], c[1], edge, -1);
@@ -124,14 +123,14 @@ static void add_edge(struct graph *g, const struct graph_edge *edge, double wide
     }
 }
 
-bool graph_round(struct graph *g, double wide)
+bool graph_round(struct graph *g, double wrong)
 {
     double most = 0;
 
     memset(g->A, 0, g->n_A * sizeof(*g->A));
     memset(g->d, 0, (size_t)g->n * sizeof(*g->d));
     for (uint32_t i = 0; i < g->n_edges; i++)
-        add_edge(g, &g->edge[i], wide);
+        add_edge(g, &g->edge[i], wrong);
     for (int i = 0; i < g->n; i++) /* an edge that counts for little leaves a node where it is */
         g->A[g->at[i] + (size_t)(i - g->first[i])] += 1e-6;
     if (!small_solve_rows(g->A, g->at, g->first, g->d, g->n))
@@ -215,7 +214,7 @@ double graph_off(const struct graph_node *node, const struct graph_edge *edge)
 }
 
 int graph_solve(struct graph_node *node, uint32_t n_nodes, const struct graph_edge *edge,
-                uint32_t n_edges, struct err *err)
+                uint32_t n_edges, double wrong, struct err *err)
 {
     struct graph *g;
     int rc;
@@ -227,7 +226,7 @@ int graph_solve(struct graph_node *node, uint32_t n_nodes, const struct graph_ed
     if (rc)
         return rc;
     for (int i = 0; i < ROUNDS; i++)
-        if (!graph_round(g, 1))
+        if (!graph_round(g, wrong))
             break;
     graph_end(&g);
     return 0;

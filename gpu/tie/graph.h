@@ -33,7 +33,7 @@ struct graph_node {
  *
  * In/out:  node [n_nodes], those that are known move from where they are; they and edge [n_edges]
  *          are borrowed until graph_end()
- * In:      wide: of a round: how many times further off an edge may be before it counts less
+ * In:      wrong: deviations at which an edge that is not sure counts a quarter
  * Returns: graph_begin(): 0; ERR_MEMORY: graph_end() is not needed. graph_round(): whether anything
  *          moved that is worth another round
  * Cost:    a round: 0.7 s for 384 nodes that are tied all over, milliseconds for a path of
@@ -42,7 +42,7 @@ struct graph_node {
 struct graph;
 MUST_CHECK int graph_begin(struct graph **g, struct graph_node *node, uint32_t n_nodes,
                            const struct graph_edge *edge, uint32_t n_edges, struct err *err);
-bool graph_round(struct graph *g, double wide);
+bool graph_round(struct graph *g, double wrong);
 void graph_end(struct graph **g);
 
 /* What an edge is off by where its nodes are now: the sum of six squares, in its deviations. */
@@ -51,7 +51,7 @@ double graph_off(const struct graph_node *node, const struct graph_edge *edge);
 /* In/out: node [n_nodes]: those that edges lead to from a fixed one are known then, no others.
  * Returns 0; ERR_MEMORY: nodes are as the edges from a fixed one leave them. */
 MUST_CHECK int graph_solve(struct graph_node *node, uint32_t n_nodes, const struct graph_edge *edge,
-                           uint32_t n_edges, struct err *err);
+                           uint32_t n_edges, double wrong, struct err *err);
 
 #ifdef __cplusplus
 }

@@ -4,22 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CANDIDATES 6   /* that look most alike are looked at closely */
-#define ALIKE_LEAST 12 /* corners, of a candidate */
-#define SAME_M 0.25    /* two pairs say the same of two worlds */
-#define SAME_RAD 0.09
-#define HOLDS 0.6  /* share of their matches that holds for all pairs together */
-#define TIE_M 0.02 /* deviation of a tie of two pairs */
-#define TIE_RAD 0.006
-#define BENT 0.25 /* of what the path through a world errs by */
+#define CANDIDATES 6 /* that look most alike are looked at closely */
 
-int ties_new(struct ties **out, struct err *err)
+int ties_new(struct ties **out, const struct tie_params *params, struct err *err)
 {
     struct ties *t = calloc(1, sizeof(*t));
 
     *out = t;
     if (!t)
         return err_set(err, ERR_MEMORY, "no memory for the ties of a session");
+    t->params = *params;
     lock_init(&t->lock, LOCK_TIES);
     return 0;
 }
@@ -32,6 +26,11 @@ void ties_free(struct ties **t)
         lock_destroy(&(*t)->lock);
     free(*t);
     *t = NULL;
+}
+
+const struct tie_params *ties_params(const struct ties *t)
+{
+    return &t->params;
 }
 
 size_t ties_bytes(void)
@@ -94,7 +93,7 @@ static bool try_pair(struct ties *t, uint32_t k, uint32_t other)
     struct sim3 T_a, T_b, X;
     struct ties_pair *p;
 
-    if (!confirm_pair(&t->result, &ka->seen, &kb->seen))
+    if (!confirm_pair(&t->result, &ka->seen, &kb->seen, &t->params))
         return false;
     small_from(&T_a, &ka->T_wc);
     small_from(&T_b, &kb->T_wc);
@@ -140,10 +139,10 @@ bool ties_next(struct ties *t, uint32_t k)
     for (uint32_t i = 0; i < k; i++) {
         uint32_t world = world_of(t, i);
         bool one = world == now->world || cut_of(t, now->world, world);
-        int alike = one ? 0 : confirm_alike(&now->seen, &at(t, i)->seen);
+        int alike = one ? 0 : confirm_alike(&now->seen, &at(t, i)->seen, &t->params);
         int j = n < CANDIDATES ? n : CANDIDATES - 1;
 
-        if (alike < ALIKE_LEAST || (n == CANDIDATES && alike <= best[j].alike))
+        if (alike < t->params.alike_least || (n == CANDIDATES && alike <= best[j].alike))
             continue;
         for (; j > 0 && alike > best[j - 1].alike; j--)
             best[j] = best[j - 1];
@@ -175,9 +174,9 @@ static bool agree(const struct ties *t, const struct ties_pair *p, const struct 
     small_mul(&by_p, &p->X, &T);
     small_mul(&by_q, &q->X, &T);
     for (int i = 0; i < 3; i++)
-        if (fabs(by_p.t[i] - by_q.t[i]) > SAME_M)
+        if (fabs(by_p.t[i] - by_q.t[i]) > t->params.tie_same_m)
             return false;
-    return sim3_angle_deg(&by_p, &by_q) < SAME_RAD * 57.295779513;
+    return sim3_angle_deg(&by_p, &by_q) < t->params.tie_same_rad * 57.295779513;
 }
 
 /* The pairs of two worlds that agree with one of them, the most there are; two different keyframes
@@ -211,12 +210,13 @@ static int agreeing(const struct ties_pair *set[TIES_OF_TWO], const struct ties 
 static void put_sigma(struct graph_edge *e, const struct ties *t, int n)
 {
     const struct ties_claim *cut[2] = {cut_of(t, e->a, e->a), cut_of(t, e->b, e->b)};
-    double m2 = TIE_M * TIE_M * 2 / n, rad2 = TIE_RAD * TIE_RAD * 2 / n;
+    const struct tie_params *p = &t->params;
+    double m2 = p->tie_m * p->tie_m * 2 / n, rad2 = p->tie_rad * p->tie_rad * 2 / n;
 
     for (int i = 0; i < 2; i++)
         if (cut[i]) {
-            m2 += BENT * BENT * cut[i]->sigma_m * cut[i]->sigma_m;
-            rad2 += BENT * BENT * cut[i]->sigma_rad * cut[i]->sigma_rad;
+            m2 += p->tie_bent * p->tie_bent * cut[i]->sigma_m * cut[i]->sigma_m;
+            rad2 += p->tie_bent * p->tie_bent * cut[i]->sigma_rad * cut[i]->sigma_rad;
         }
     e->sigma_m = sqrt(m2);
     e->sigma_rad = sqrt(rad2);
@@ -238,12 +238,12 @@ static bool tie(struct graph_edge *e, const struct ties *t,
         const struct ties_keyframe *a = at(t, set[i]->a), *b = at(t, set[i]->b);
 
         link[i] = (struct confirm_link){
-            .a = &a->seen, .b = &b->seen, .match = set[i]->match, .n = set[i]->n};
+            .a = &a->seen, .b = &b->seen, .match = set[i]->match, .n = set[i]->n, .p = &t->params};
         small_from(&link[i].T_a, &a->T_wc);
         small_from(&link[i].T_b, &b->T_wc);
         n_matches += set[i]->n;
     }
-    if (confirm_together(&X, link, n_set) < HOLDS * n_matches)
+    if (confirm_together(&X, link, n_set) < t->params.tie_holds * n_matches)
         return false;
     *e = (struct graph_edge){.a = world_of(t, set[0]->a), .b = world_of(t, set[0]->b)};
     put_sigma(e, t, n_set);
@@ -293,7 +293,7 @@ int ties_solve(struct ties *t, struct ties_place *place, struct err *err)
     }
     for (uint32_t i = 0; i < TIES_WORLDS; i++)
         t->node[i] = (struct graph_node){.fixed = place[i].fixed, .T = place[i].T};
-    rc = graph_solve(t->node, TIES_WORLDS, t->edge, n_edges, err);
+    rc = graph_solve(t->node, TIES_WORLDS, t->edge, n_edges, t->params.graph_wrong, err);
     for (uint32_t i = 0; rc == 0 && i < TIES_WORLDS; i++)
         if (t->node[i].known) {
             place[i].known = true;

@@ -34,8 +34,9 @@ struct ties_keyframe {
     struct describe_keyframe seen;
 };
 
-MUST_CHECK int ties_new(struct ties **t, struct err *err);
+MUST_CHECK int ties_new(struct ties **t, const struct tie_params *params, struct err *err);
 void ties_free(struct ties **t);
+const struct tie_params *ties_params(const struct ties *t);
 size_t ties_bytes(void);
 
 /* The place of keyframe n, to be filled in; n is the number of those that are kept. NULL: there is

@@ -16,6 +16,7 @@ struct ties_pair {
 };
 
 struct ties {
+    struct tie_params params;
     struct ties_keyframe *piece[TIES_PIECES];
     struct lock lock; /* of what follows, where ties_next()'s thread writes or another reads */
     struct ties_pair pair[TIES_PAIRS];

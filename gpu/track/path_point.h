@@ -321,6 +321,7 @@ GPU_HD static inline int path_rows(const struct track_params *tuned, struct path
                                    const struct path_seen *seen, const double p[3],
                                    const struct intrinsics *K)
 {
+    const double robust = 1.0 / (tuned->path_px_robust * tuned->path_px_robust);
     double c[3], u[2], s[3][3], j[6], e[3], weight[3], e2;
     if (!path_project(c, u, K, &k->T, p))
         return 0;
@@ -330,8 +331,7 @@ GPU_HD static inline int path_rows(const struct track_params *tuned, struct path
     e[0] = u[0] - (double)seen->x;
     e[1] = u[1] - (double)seen->y;
     e2 = e[0] * e[0] + e[1] * e[1];
-    weight[0] = weight[1] =
-        1.0 / (tuned->path_px * sqrt(1.0 + e2 / (tuned->path_px_robust * tuned->path_px_robust)));
+    weight[0] = weight[1] = 1.0 / (tuned->path_px * sqrt(1.0 + e2 * robust));
     e[2] = 0.0;
     weight[2] = 0.0;
     if (path_has_depth(seen)) {

@@ -1,7 +1,6 @@
 #include "gpu/track/track_params.h"
 
-#define WALKS "room, office, desk, poses learned"
-#define DEPTHS "the first network's depth on the walks"
+#define UNKNOWN "not recorded"
 #define ROW(type, name, ...) PARAMS_ROW(struct track_params, type, name, __VA_ARGS__)
 
 static const struct params_row rows[] = {TRACK_PARAMS(ROW)};

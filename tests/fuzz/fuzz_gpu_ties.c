@@ -9,9 +9,11 @@
 
 static struct ties *fresh(void)
 {
+    struct tie_params params;
     struct ties *t;
 
-    check(ties_new(&t, NULL) == 0);
+    params_fill(&params, &tie_params_stage, NULL, NULL);
+    check(ties_new(&t, &params, NULL) == 0);
     return t;
 }
 

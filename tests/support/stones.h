@@ -20,6 +20,14 @@ static struct {
     struct describe_room room;
 } stones;
 
+static inline const struct tie_params *stones_params(void)
+{
+    static struct tie_params p;
+
+    params_fill(&p, &tie_params_stage, NULL, NULL);
+    return &p;
+}
+
 static inline float stones_random(int x, int y, int z, uint32_t seed)
 {
     uint32_t h = (uint32_t)x * 73856093u ^ (uint32_t)y * 19349663u ^ (uint32_t)z * 83492791u ^ seed;
@@ -66,5 +74,5 @@ static inline void stones_see(struct describe_keyframe *k, const struct rigid *T
     for (int i = 0; i < STONES_W * STONES_H; i++)
         stones.depth[i] *= by;
     describe_grey(&p, stones.grey, stones.rgb);
-    describe_picture(k, &stones.room, &p);
+    describe_picture(k, &stones.room, &p, stones_params());
 }

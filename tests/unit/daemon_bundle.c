@@ -74,7 +74,7 @@ static void put_keyframes(const char *id)
     assert_non_null(bytes);
     later_settle(p->task);
     read_path(id, path);
-    assert_int_equal(ties_new(&t, &err), 0);
+    assert_int_equal(ties_new(&t, stones_params(), &err), 0);
     for (uint32_t k = 0; k < KEYWALK; k++) {
         struct ties_keyframe *key = ties_room(t, k);
 

@@ -3,6 +3,8 @@
 #include "tests/support/store_rig.h"
 #include "tests/support/unit.h"
 
+#include "daemon/disk/store_internal.h"
+
 #include <dirent.h>
 
 static char file[256]; /* that find() found last */
@@ -136,6 +138,32 @@ TEST_WITH(an_old_session_keeps_the_rules_of_its_time, make_folder, remove_folder
     assert_true(fputs(text, f) >= 0);
     assert_int_equal(fclose(f), 0);
     assert_int_equal(fusion_of(id), SESSION_FUSION_PAPER);
+}
+
+/* The same of a panorama: the option `consistency` came later than the paper's rule. */
+TEST_WITH(an_old_panorama_keeps_the_paper_s_consistency, make_folder, remove_folder)
+{
+    static const char *const options[] = {"", ",\"consistency\":\"patch\""};
+    struct store_manifest m;
+    int fd = open(folder, O_RDONLY | O_DIRECTORY);
+
+    snprintf(file, sizeof(file), "%s/old", folder);
+    assert_int_equal(mkdir(file, 0700), 0);
+    snprintf(file, sizeof(file), "%s/old/meta.json", folder);
+    for (int i = 0; i < 2; i++) {
+        FILE *f = fopen(file, "w");
+
+        assert_non_null(f);
+        fprintf(f,
+                "{\"version\":3,\"id\":\"old\",\"epoch\":1,\"rank\":0,"
+                "\"options\":{\"kind\":\"panorama\"%s}}",
+                options[i]);
+        assert_int_equal(fclose(f), 0);
+        assert_int_equal(store_manifest_read(fd, "old", &m, NULL), 0);
+        assert_int_equal(m.options.consistency,
+                         i ? SESSION_CONSISTENCY_PATCH : SESSION_CONSISTENCY_PAPER);
+    }
+    close(fd);
 }
 
 TEST_WITH(pipes_hold_up_no_start, make_folder, remove_folder)

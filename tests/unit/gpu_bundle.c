@@ -54,7 +54,7 @@ static struct ties *walk(double drift, bool cut)
     struct err err = {0};
     struct ties *t;
 
-    assert_int_equal(ties_new(&t, &err), 0);
+    assert_int_equal(ties_new(&t, stones_params(), &err), 0);
     for (int i = 0; i < N; i++) {
         struct ties_keyframe *k = ties_room(t, (uint32_t)i);
 

@@ -149,9 +149,9 @@ TEST(what_is_measured_votes_against_points_a_little_off)
         assert_int_equal(cell_unwanted(&place, &s, 1, &c, usable, &frame, 6, 0, &p), by_drawn[i]);
         assert_false(cell_unwanted(&place, &s, 1, &c, usable, &other, 6, 0, &p));
         assert_false(cell_unwanted(&place, &s, 0, &c, usable, &final, 6, 0, &p));
-        assert_int_equal(cell_vote(&final, usable, point_position(&place)), counts[i]);
-        assert_int_equal(cell_vote(&frame, usable, point_position(&place)), 1);
-        assert_int_equal(cell_vote(&plain, usable, point_position(&place)), 1);
+        assert_int_equal(cell_vote(&final, usable, point_position(&place), &p), counts[i]);
+        assert_int_equal(cell_vote(&frame, usable, point_position(&place), &p), 1);
+        assert_int_equal(cell_vote(&plain, usable, point_position(&place), &p), 1);
     }
 }
 

@@ -4,23 +4,34 @@
  */
 #include <string.h>
 
+#include "gpu/recognise/recognise_params.h"
 #include "gpu/tuning.h"
 #include "gpu/views/contrast_point.h"
 #include "tests/support/unit.h"
 
+static void check_rows(const struct params_stage *s)
+{
+    for (int k = 0; k < s->n_rows; k++) {
+        const struct params_row *r = &s->rows[k];
+        if (!(r->standard >= r->min && r->standard <= r->max && r->max <= 1e12) || !r->meaning[0] ||
+            !r->chosen_on[0])
+            fail_msg("[%s] %s", s->name, r->name);
+        for (int q = 0; q < k; q++)
+            assert_string_not_equal(r->name, s->rows[q].name);
+    }
+}
+
 TEST(test_rows)
 {
+    const struct params_stage *const others[] = {
+        &recognise_params_surface, &recognise_params_tensor, &recognise_params_match,
+        &recognise_params_hypothesis, &recognise_params_cloud};
     const struct params_stage *s;
 
     for (int i = 0; (s = tuning_stage_at(i)); i++)
-        for (int k = 0; k < s->n_rows; k++) {
-            const struct params_row *r = &s->rows[k];
-            if (!(r->standard >= r->min && r->standard <= r->max && r->max <= 1e12) ||
-                !r->meaning[0] || !r->chosen_on[0])
-                fail_msg("[%s] %s", s->name, r->name);
-            for (int q = 0; q < k; q++)
-                assert_string_not_equal(r->name, s->rows[q].name);
-        }
+        check_rows(s);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        check_rows(others[i]);
 }
 
 static void override_with(struct params_overrides *o, const char *name, const char *value)

@@ -66,15 +66,17 @@ TEST(a_pixel_in_numbers)
                                     .net_K = {20, 20, 9.5f, 9.5f},
                                     .w = 20,
                                     .h = 20};
+    struct fuse_params p;
     struct sensor_box box;
     float z;
 
+    fuse_params_default(&p);
     assert_true(sensor_metres(0, 1500) == 1.5f && sensor_metres(1, 6554) < 1.0f);
     assert_true(sensor_metres(0, 0) == 0.0f && sensor_metres(1, 0) == 0.0f);
-    assert_int_equal(sensor_trust(1.0f, 255), 255);
-    assert_int_equal(sensor_trust(6.0f, 255), 64);
-    assert_int_equal(sensor_trust(1.0f, 128), 128);
-    assert_int_equal(sensor_trust(60.0f, 1), 1);
+    assert_int_equal(sensor_trust(1.0f, 255, &p), 255);
+    assert_int_equal(sensor_trust(6.0f, 255, &p), 64);
+    assert_int_equal(sensor_trust(1.0f, 128, &p), 128);
+    assert_int_equal(sensor_trust(60.0f, 1, &p), 1);
     /* twice as coarse: 2 x 2 pixels each, none twice */
     assert_int_equal(sensor_cover(&c, 3, 4, 2.0f, &box, &z), 1);
     assert_true(z == 2.0f);
@@ -146,7 +148,8 @@ TEST(unsure_and_masked_pixels_are_not_fused)
                         (!mask[k] && (source != GPU_DEPTH_SENSOR || !unsure)));
             if (source == GPU_DEPTH_BOTH && !mask[k])
                 assert_int_equal(l.cpu->trust[k],
-                                 unsure ? SENSOR_TRUST_FILLED : sensor_trust(l.cpu->depth[k], 200));
+                                 unsure ? c.fuse.mono.sensor_filled
+                                        : sensor_trust(l.cpu->depth[k], 200, &c.fuse));
         }
         sensor_case_close(&sensor);
         line_close(&l);

@@ -55,6 +55,7 @@ TEST(bits_that_differ)
 TEST(nothing_to_see)
 {
     const struct rigid T = scene_pose(0.2f, 0, -1, 0.1f);
+    struct tie_params strict = *stones_params();
     struct describe_picture p = {.width = STONES_W,
                                  .height = STONES_H,
                                  .K = scene_intrinsics(STONES_W, STONES_H),
@@ -62,24 +63,26 @@ TEST(nothing_to_see)
                                  .depth_w = STONES_W,
                                  .depth_h = STONES_H};
 
+    strict.confirm_least = 320;
     stones_see(&one, &T, 7, 1);
     stones_see(&other, &T, 7, 1);
     assert_true(one.n > 200 && memcmp(&one, &other, sizeof one) == 0);
-    assert_true(confirm_pair(&result, &one, &other));
+    assert_true(confirm_pair(&result, &one, &other, stones_params()));
+    assert_false(confirm_pair(&result, &one, &other, &strict));
     for (int i = 0; i < STONES_W * STONES_H; i++)
         stones.depth[i] = i % 3 ? 0 : NAN;
     describe_grey(&p, stones.grey, stones.rgb);
-    describe_picture(&other, &stones.room, &p);
-    assert_false(confirm_pair(&result, &one, &other));
+    describe_picture(&other, &stones.room, &p, stones_params());
+    assert_false(confirm_pair(&result, &one, &other, stones_params()));
     memset(stones.rgb, 99, sizeof stones.rgb);
     describe_grey(&p, stones.grey, stones.rgb);
-    describe_picture(&other, &stones.room, &p);
+    describe_picture(&other, &stones.room, &p, stones_params());
     assert_int_equal(other.n, 0);
-    assert_false(confirm_pair(&result, &one, &other));
-    assert_false(confirm_pair(&result, &other, &other));
+    assert_false(confirm_pair(&result, &one, &other, stones_params()));
+    assert_false(confirm_pair(&result, &other, &other, stones_params()));
     p.width = 63, p.height = 48;
     describe_grey(&p, stones.grey, stones.rgb);
-    describe_picture(&other, &stones.room, &p);
+    describe_picture(&other, &stones.room, &p, stones_params());
     assert_int_equal(other.n, 0);
 }
 
@@ -104,11 +107,12 @@ TEST(one_room)
 
         stones_see(&other, &T_b, 7, to[i].by);
         motion(&truth, &T_a, &T_b);
-        assert_true(confirm_pair(&result, &one, &other));
+        assert_true(confirm_pair(&result, &one, &other, stones_params()));
         off_by(off, &result.T_ba, &truth);
         if (off[0] > (double)to[i].m || off[1] > (double)to[i].degrees)
             fail_msg("view %zu: %.4f m, %.3f degrees", i, off[0], off[1]);
-        assert_true(confirm_alike(&one, &other) > confirm_alike(&one, &one) / 4);
+        assert_true(confirm_alike(&one, &other, stones_params()) >
+                    confirm_alike(&one, &one, stones_params()) / 4);
     }
 }
 
@@ -124,12 +128,12 @@ TEST(other_rooms)
 
         stones_see(&one, &T_a, 7, 1);
         stones_see(&other, &T_b, 1000 + (uint32_t)i, 1);
-        assert_false(confirm_pair(&result, &one, &other));
+        assert_false(confirm_pair(&result, &one, &other, stones_params()));
         stones_see(&one, &T_a, 0, 1);
         stones_see(&other, &T_b, 0, 1);
         motion(&truth, &T_a, &T_b);
         off_by(off, &result.T_ba, &truth);
-        if (confirm_pair(&result, &one, &other)) {
+        if (confirm_pair(&result, &one, &other, stones_params())) {
             off_by(off, &result.T_ba, &truth);
             assert_true(off[0] < 0.1 && off[1] < 2);
         }
@@ -175,7 +179,7 @@ static void kept_and_read_back(struct ties *t, uint32_t n, const struct ties_pla
     assert_true(once && twice);
     assert_int_equal(ties_save(t, n, once, cap, &len, &err), 0);
     assert_int_equal(ties_save(t, n, twice, len - 1, &again_len, &err), ERR_LIMIT);
-    assert_int_equal(ties_new(&back, &err), 0);
+    assert_int_equal(ties_new(&back, stones_params(), &err), 0);
     assert_int_equal(ties_load(back, &n_back, once, len, &err), 0);
     assert_int_equal(n_back, n);
     assert_int_equal(ties_save(back, n, twice, cap, &again_len, &err), 0);
@@ -187,7 +191,7 @@ static void kept_and_read_back(struct ties *t, uint32_t n, const struct ties_pla
     for (size_t i = 0; i < 400; i++) {
         const size_t cut = i * (len - 1) / 400, bit = i * 7919 % (8 * len);
 
-        assert_int_equal(ties_new(&back, &err), 0);
+        assert_int_equal(ties_new(&back, stones_params(), &err), 0);
         assert_int_equal(ties_load(back, &n_back, once, cut, &err), ERR_INPUT);
         assert_int_equal(n_back, 0);
         once[bit / 8] ^= (uint8_t)(1u << bit % 8);
@@ -211,7 +215,7 @@ TEST(worlds_of_a_room)
     struct ties *t;
     uint32_t n = 0;
 
-    assert_int_equal(ties_new(&t, &err), 0);
+    assert_int_equal(ties_new(&t, stones_params(), &err), 0);
     for (int i = 0; i < 4; i++) {
         const double d[6] = {0.2 * i, -0.9 * i, 0.1 * i, 3.0 * i, -0.5 * i, 2.0 * i};
 
@@ -272,7 +276,7 @@ static void from_another_walk(struct convention_votes *v, const struct sim3 *T_b
         scene_pose(0.3f * (float)(i % 3), 0.2f * (float)(i % 2), 0, 0.9f * (float)i);
     const struct rigid to = scene_pose(-0.2f * (float)i, 0, 0.5f * (float)(i % 5), 0.3f);
 
-    convention_note(v, T_ba, &from, &to);
+    convention_note(v, T_ba, &from, &to, stones_params());
 }
 
 /* A walk that is said in each convention is named by that one, however much the depth errs; one
@@ -290,11 +294,11 @@ TEST(conventions_are_named)
         T = scene_pose(0.09f * (float)i - 0.7f, 0.12f * sinf(a), -1 + 0.15f * cosf(a),
                        0.3f * sinf(a));
         stones_see(&other, &T, 7, 1 + 0.15f * sinf(a));
-        if (i && confirm_pair(&result, &one, &other)) {
+        if (i && confirm_pair(&result, &one, &other, stones_params())) {
             for (int c = 0; c < CONVENTIONS; c++) {
                 struct rigid from = said_so(last, c), to = said_so(T, c);
 
-                convention_note(&votes[c], &result.T_ba, &from, &to);
+                convention_note(&votes[c], &result.T_ba, &from, &to, stones_params());
             }
             from_another_walk(&wrong, &result.T_ba, i);
             n++;
@@ -304,21 +308,21 @@ TEST(conventions_are_named)
     }
     assert_true(n >= 14);
     for (int c = 0; c < CONVENTIONS; c++)
-        if (convention_of(&votes[c]) != (enum convention)c)
+        if (convention_of(&votes[c], stones_params()) != (enum convention)c)
             fail_msg("convention %d is taken for %d: %u moves, %u %u %u %u %u", c,
-                     convention_of(&votes[c]), votes[c].n, votes[c].of[0], votes[c].of[1],
-                     votes[c].of[2], votes[c].of[3], votes[c].of[4]);
-    assert_int_equal(convention_of(&wrong), CONVENTION_GIVEN);
+                     convention_of(&votes[c], stones_params()), votes[c].n, votes[c].of[0],
+                     votes[c].of[1], votes[c].of[2], votes[c].of[3], votes[c].of[4]);
+    assert_int_equal(convention_of(&wrong, stones_params()), CONVENTION_GIVEN);
     for (int i = 0; i < 40; i++) {
         const struct rigid from = scene_pose(1, 2, 3, 0.08f * (float)i);
         struct sim3 m;
 
         T = scene_pose(1, 2, 3, 0.08f * (float)(i + i % 2));
         motion(&m, &from, &T);
-        convention_note(&spot, &m, &from, &T);
+        convention_note(&spot, &m, &from, &T, stones_params());
     }
     assert_int_equal(spot.n, 20); /* the others stood still */
-    assert_int_equal(convention_of(&spot), CONVENTION_GIVEN);
+    assert_int_equal(convention_of(&spot, stones_params()), CONVENTION_GIVEN);
 }
 
 TEST(room_for_keyframes)
@@ -326,7 +330,7 @@ TEST(room_for_keyframes)
     struct err err = {0};
     struct ties *t;
 
-    assert_int_equal(ties_new(&t, &err), 0);
+    assert_int_equal(ties_new(&t, stones_params(), &err), 0);
     for (uint32_t i = 0; i < TIES_KEYFRAMES; i++)
         assert_non_null(ties_room(t, i));
     assert_null(ties_room(t, TIES_KEYFRAMES));
@@ -371,13 +375,13 @@ TEST(a_loop)
     }
     for (int i = 0; i < NODES; i++)
         node[i] = (struct graph_node){.fixed = i == 0, .T = sim3_identity()};
-    assert_int_equal(graph_solve(node, NODES, edge, NODES - 1, &err), 0);
+    assert_int_equal(graph_solve(node, NODES, edge, NODES - 1, 3, &err), 0);
     before = hypot(node[20].T.t[0] - truth[20].T.t[0], node[20].T.t[2] - truth[20].T.t[2]);
     assert_true(before > 0.2);
     for (int i = 0; i < NODES; i++)
         assert_true(node[i].known);
     edge_of(&edge[20], 20, 0, &truth[20].T, 0.02);
-    assert_int_equal(graph_solve(node, NODES, edge, NODES, &err), 0);
+    assert_int_equal(graph_solve(node, NODES, edge, NODES, 3, &err), 0);
     after = hypot(node[20].T.t[0] - truth[20].T.t[0], node[20].T.t[2] - truth[20].T.t[2]);
     halfway = hypot(node[10].T.t[0] - truth[10].T.t[0], node[10].T.t[2] - truth[10].T.t[2]);
     if (after > 0.1 * before || halfway > before)
@@ -399,7 +403,7 @@ TEST(a_wrong_edge)
     for (uint32_t i = 0; i < 4; i++)
         edge_of(&edge[i], 1 + i / 2, i / 2, &step, 0.02);
     edge_of(&edge[4], 2, 0, &wrong, 0.02);
-    assert_int_equal(graph_solve(node, 4, edge, 5, &err), 0);
+    assert_int_equal(graph_solve(node, 4, edge, 5, 3, &err), 0);
     assert_true(node[2].known && !node[3].known);
     assert_true(fabs(node[2].T.t[0] - 2) < 0.02 && fabs(node[2].T.t[1]) < 0.02);
 }
