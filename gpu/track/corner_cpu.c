@@ -1,6 +1,6 @@
 #include "gpu/track/corner_point.h"
 
-/* (L5) One track stays in a quarter of a cell. */
+/* (L5) Keeps one track in each quarter of a cell. */
 static void thin(struct track *t)
 {
     for (int i = 0; i < 4 * t->n_cells; i++)
@@ -50,7 +50,7 @@ static void respond_row(const struct track *t, const uint8_t *p, int y, int32_t 
     }
 }
 
-/* (L6) The best corner of each cell that has no track. */
+/* (L6) Finds the best corner of each cell without a track. */
 static void offer(struct track *t, const uint8_t *mask)
 {
     int w = t->w;
@@ -67,8 +67,8 @@ static void offer(struct track *t, const uint8_t *mask)
         }
 }
 
-/* New tracks in the order of their cells, in unused slots in their order. Where slots run out, the
- * last cells get none. */
+/* Begins tracks in the order of their cells and of unused slots. If slots run out, the last cells
+ * get no track. */
 static void bear(struct track *t)
 {
     int slot = 0;
@@ -86,7 +86,7 @@ static void bear(struct track *t)
     t->next_id += t->n_new;
 }
 
-/* What this frame saw. */
+/* Notes where this frame saw its tracks. */
 static void record(struct track *t)
 {
     float *seen = t->seen + 2 * (size_t)(t->n_frames % TRACK_KEPT) * (size_t)t->n_slots;

@@ -1,5 +1,5 @@
 /*
- * corner_point.h - which tracks stay, and new ones where there is none
+ * corner_point.h - which tracks stay, and where new ones begin
  *
  * Maths:   MATH.md (L5), (L6)
  */
@@ -9,8 +9,8 @@
 
 #include <string.h>
 
-#define CORNER_RADIUS 3 /* of the window that a corner is judged by */
-#define CORNER_BORDER 8 /* no corner is nearer to the picture's edge */
+#define CORNER_RADIUS 3 /* half side of a corner's window */
+#define CORNER_BORDER 8 /* least distance of a corner from the picture's edge */
 #define CORNER_NO_CLAIM 0xffffffffffffffffull
 
 GPU_HD static inline int corner_cell(const struct track *t, int x, int y)
@@ -30,7 +30,7 @@ GPU_HD static inline int corner_quarter(const struct track *t, const struct trac
     return 4 * cell + 2 * low + right;
 }
 
-/* (L5) The oldest track of a quarter has it. Ids rise, and no two are alike. */
+/* (L5) The claim on a quarter; its oldest track wins. Ids rise and are unique. */
 GPU_HD static inline uint64_t corner_claim(const struct track_slot *s, uint32_t slot)
 {
     return (uint64_t)s->id << 32 | slot;
@@ -42,7 +42,7 @@ GPU_HD static inline int corner_is_empty(const struct track *t, int cell)
     return (c[0] & c[1] & c[2] & c[3]) == CORNER_NO_CLAIM;
 }
 
-/* (L6) Mean square of the gradient along its weakest direction, in levels squared a pixel. */
+/* (L6) The mean square of the gradient along its weakest direction, in levels squared a pixel. */
 GPU_HD static inline float corner_response(int32_t xx, int32_t xy, int32_t yy)
 {
     float n = 4.0f * (2 * CORNER_RADIUS + 1) * (2 * CORNER_RADIUS + 1);
@@ -50,7 +50,8 @@ GPU_HD static inline float corner_response(int32_t xx, int32_t xy, int32_t yy)
     return (0.5f * (a + c) - sqrtf(half * half + b * b)) / n;
 }
 
-/* (L6) Is it the largest among its neighbours? Of equal ones the first is. */
+/* (L6) Is the response the largest among its neighbours? Among equals the first counts as
+ * largest. */
 GPU_HD static inline int corner_is_peak(const struct track *t, int x, int y)
 {
     int w = t->w;
@@ -66,7 +67,7 @@ GPU_HD static inline int corner_is_peak(const struct track *t, int x, int y)
     return 1;
 }
 
-/* The largest response, then the first pixel, as a minimum. */
+/* The claim of a pixel: the least one has the largest response, among equals the first pixel. */
 GPU_HD static inline uint64_t corner_best(float response, uint32_t pixel)
 {
     uint32_t bits;
@@ -74,7 +75,7 @@ GPU_HD static inline uint64_t corner_best(float response, uint32_t pixel)
     return (uint64_t)~bits << 32 | pixel;
 }
 
-/* A track that begins at a pixel in the current frame. */
+/* Begins a track at a pixel in the current frame. */
 GPU_HD static inline struct track_slot corner_born(const struct track *t, uint32_t id,
                                                    uint32_t pixel)
 {

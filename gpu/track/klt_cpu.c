@@ -2,17 +2,17 @@
 
 #include <string.h>
 
-#define WIDE (KLT_SIDE + 2) /* with a border, for gradients */
+#define WIDE (KLT_SIDE + 2) /* a window with a border for gradients */
 #define PITCH 16            /* rows are padded with zeros, which add nothing */
 #define PADDED (KLT_SIDE * PITCH)
 
-/* A window of the picture that the track comes from. */
+/* A window of the picture that the track is followed from. */
 struct window {
     int16_t v[PADDED], gx[PADDED], gy[PADDED];
     struct klt_window sum;
 };
 
-/* side x side samples, the middle one at (x, y). Beyond the picture its edge goes on. */
+/* Takes side x side samples around (x, y). Beyond the picture its edge is repeated. */
 static void sample(int16_t *out, int side, const uint8_t *p, const struct track_level *l, float x,
                    float y)
 {
@@ -75,7 +75,7 @@ static void open_window(struct window *w, const uint8_t *p, const struct track_l
     w->sum.yv = klt_dot(w->gy, w->v);
 }
 
-/* The window and the one at (x, y) of another picture. */
+/* Sums over the window and the one at (x, y) of another picture. */
 static struct klt_other klt_compare(const struct window *w, const uint8_t *p,
                                     const struct track_level *l, float x, float y)
 {
@@ -93,7 +93,7 @@ static struct klt_other klt_compare(const struct window *w, const uint8_t *p,
     return s;
 }
 
-/* (L3) Where `to` has what `from` has at (x, y); (gx, gy) is where to begin. */
+/* (L3) Finds in `to` the window that `from` has at (x, y), beginning at (gx, gy). */
 static struct klt_place klt_find(const struct track *t, const uint8_t *from, const uint8_t *to,
                                  float x, float y, float gx, float gy)
 {

@@ -12,21 +12,21 @@
 #define KLT_RADIUS 5
 #define KLT_SIDE (2 * KLT_RADIUS + 1)
 #define KLT_WINDOW (KLT_SIDE * KLT_SIDE)
-#define KLT_STEPS 10    /* at each level, at most */
+#define KLT_STEPS 10    /* steps at each level, at most */
 #define KLT_STILL 0.02f /* a step shorter than this, in pixels of its level, is the last one */
 #define KLT_ONE 8.0f    /* of a level */
-#define KLT_SHIFT 8     /* pixels of the smallest pictures by which a frame may have moved */
+#define KLT_SHIFT 8     /* largest shift between frames, pixels of the smallest pictures */
 #define KLT_SHIFT_SIDE (2 * KLT_SHIFT + 1)
 #define KLT_NO_SHIFT 0xffffffffu
 #define KLT_SHIFTS (KLT_SHIFT_SIDE * KLT_SHIFT_SIDE)
 
-/* Sums over a track's window: its levels v in eighths, its gradients x and y in sixteenths a pixel,
- * products. */
+/* Sums over a track's window of levels v (in eighths), gradients x and y (in sixteenths a pixel),
+ * and products. */
 struct klt_window {
     int32_t v, x, y, vv, xx, xy, yy, xv, yv;
 };
 
-/* Sums over the window that it is compared with: its levels, times the gradients of the first. */
+/* Sums over the other window: its levels, alone and times the first window's gradients. */
 struct klt_other {
     int32_t v, vv, xv, yv;
 };
@@ -40,7 +40,7 @@ struct klt_place {
     int is_found;
 };
 
-/* Where a picture is sampled: its pixel, and the share of the next one. */
+/* Where a picture is sampled: the pixel, and the share of the next pixel. */
 struct klt_at {
     int x, y;
     float fx, fy;
@@ -67,7 +67,7 @@ GPU_HD static inline int klt_shift_y(int i)
     return i / KLT_SHIFT_SIDE - KLT_SHIFT;
 }
 
-/* (L2) Where both pictures are, if the second is moved by a shift. */
+/* (L2) The part of the picture that both cover under a shift. */
 struct klt_overlap {
     int x0, y0, w, h;
 };
@@ -83,7 +83,7 @@ GPU_HD static inline struct klt_overlap klt_overlap(const struct track_level *l,
     return o;
 }
 
-/* (L2) What the pictures differ by there, added up over every `step`-th row from the `first`. */
+/* (L2) The sum of their differences there, over every `step`-th row from the `first`. */
 GPU_HD static inline uint32_t klt_differ(const struct track_level *l, const uint8_t *from,
                                          const uint8_t *to, const struct klt_overlap *o, int i,
                                          int first, int step)
@@ -97,20 +97,21 @@ GPU_HD static inline uint32_t klt_differ(const struct track_level *l, const uint
     return sum;
 }
 
-/* (L2) Shifts that leave less than half of the picture are none. */
+/* (L2) Shifts that leave less than half of the picture do not count. */
 GPU_HD static inline int klt_is_shift(const struct track_level *l, const struct klt_overlap *o)
 {
     return o->w > 0 && o->h > 0 && 2 * o->w * o->h >= l->w * l->h;
 }
 
-/* (L2) What they differ by a pixel, in 64ths of a level; of equal shifts the smaller number wins.
+/* (L2) The claim of a shift: the mean difference in 64ths of a level, among equals the smaller
+ * number.
  */
 GPU_HD static inline uint32_t klt_shift_claim(const struct klt_overlap *o, uint32_t sum, int i)
 {
     return 64u * sum / (uint32_t)(o->w * o->h) << 16 | (uint32_t)i;
 }
 
-/* (L2) By how many pixels of the picture the best claim says that it has moved. */
+/* (L2) The picture's motion in pixels by the best claim. */
 GPU_HD static inline int klt_shift_of(uint32_t claim)
 {
     return claim == KLT_NO_SHIFT ? KLT_SHIFTS / 2 : (int)(claim & 0xffffu);
@@ -128,7 +129,7 @@ GPU_HD static inline int klt_blend(float a, float b, float c, float d, float fx,
     return (int)((top + fy * (low - top)) * KLT_ONE + 0.5f);
 }
 
-/* A gradient matrix, free of the windows' mean. */
+/* A gradient matrix, without the window's mean. */
 GPU_HD static inline struct klt_matrix klt_matrix_of(const struct klt_window *s)
 {
     struct klt_matrix m;
@@ -147,7 +148,7 @@ GPU_HD static inline int klt_is_corner(const struct track *t, const struct klt_m
     return m->det > 0.0 && least >= (double)t->params.klt_least * scale;
 }
 
-/* (L3) How much more contrast the first window has: pictures get brighter and darker. */
+/* (L3) The first window's contrast over the second's, since pictures get brighter and darker. */
 GPU_HD static inline double klt_gain(const struct klt_window *s, const struct klt_other *d)
 {
     double one = (double)KLT_WINDOW * s->vv - (double)s->v * s->v;
@@ -181,8 +182,8 @@ GPU_HD static inline int klt_step(struct klt_place *p, const struct klt_matrix *
     return p->is_found && dx * dx + dy * dy >= KLT_STILL * KLT_STILL;
 }
 
-/* A place of the picture at a level, and back: pixel centres are at whole numbers, and a pixel of a
- * level lies between the two of the one before. */
+/* A place of the picture at a level, and back. Pixel centres are at whole numbers; a pixel of a
+ * level lies between two of the finer level. */
 GPU_HD static inline float klt_down(float x, int level)
 {
     return (x + 0.5f) / (float)(1 << level) - 0.5f;
@@ -193,8 +194,8 @@ GPU_HD static inline float klt_up(float x)
     return 2.0f * x + 0.5f;
 }
 
-/* (L3) What a level leaves to the finer one. One that says nothing leaves what it was given; the
- * finest has the last word. */
+/* (L3) The place that a level passes to the finer level. A level without an answer passes on what
+ * it was given; the finest must have one. */
 GPU_HD static inline void klt_finer(const struct track *t, struct klt_place *p,
                                     const struct klt_place *start, const struct klt_matrix *m,
                                     int level)

@@ -7,7 +7,7 @@
 
 #include "gpu/track/landmark.h"
 
-/* Sums over rays: I - v v^T (xx xy xz yy yz zz), and that times the camera's place. */
+/* Sums over rays: A = I - v v^T (xx xy xz yy yz zz), and A times the camera's place. */
 struct landmark_sum {
     double a[6], b[3];
 };
@@ -52,7 +52,7 @@ GPU_HD static inline int landmark_solve(struct vec3 *p, const struct landmark_su
     return fabsf(p->x) + fabsf(p->y) + fabsf(p->z) < 1e6f;
 }
 
-/* The landmark of a slot: its last observations, the newest first. Returns 1 if there is one. */
+/* Makes a slot's landmark of its last observations, the newest first. Returns 1 if there is one. */
 GPU_HD static inline int landmark_of(const struct landmark_session *s,
                                      const struct landmark_params *p, uint32_t slot)
 {

@@ -1,14 +1,13 @@
 /*
- * landmark_search.h - the Monte-Carlo optimiser: landmarks are moved to where the pictures that saw
- * them agree best
+ * landmark_search.h - the Monte-Carlo optimiser moves landmarks to where their pictures agree best
  *
  * A landmark is the place in the world of a corner that was tracked over some frames; an
- * observation says where one of these frames saw it. Around each landmark many places are tried,
- * and the one with the smallest sum of reprojection errors is kept; then again in a smaller cube
- * around that one.
- * Batches: landmarks are independent of each other, so those of all sessions go together.
- * Order:   every place has its residual from the same arithmetic on both back ends, and the
- *          smallest (residual, number) is the winner: both give the same bits.
+ * observation says where one of these frames saw it. Each round tries many places in a cube around
+ * the landmark and keeps the one with the smallest sum of reprojection errors; the next round's
+ * cube is smaller.
+ * Batches: landmarks are independent, so one batch holds those of all sessions.
+ * Order:   both back ends compute a residual with the same arithmetic, and the smallest (residual,
+ *          number) wins: both give the same bits.
  * Maths:   MATH.md (T1)-(T5) <- the paper's eq. 2 and 3
  * Twins:   landmark_search_cpu.c, landmark_search_cuda.cu (tests/twin/gpu_track.c)
  */
@@ -21,9 +20,9 @@
 extern "C" {
 #endif
 
-#define LANDMARK_SEARCH_OBSERVATIONS 60    /* of a landmark, at most */
-#define LANDMARK_SEARCH_HYPOTHESES 65536   /* of a round, at most; the paper's number */
-#define LANDMARK_SEARCH_HYPOTHESES_STEP 64 /* and all numbers of them are multiples of this */
+#define LANDMARK_SEARCH_OBSERVATIONS 60  /* observations of a landmark, at most */
+#define LANDMARK_SEARCH_HYPOTHESES 65536 /* places tried in a round, at most; the paper's number */
+#define LANDMARK_SEARCH_HYPOTHESES_STEP 64 /* n_hypotheses is a multiple of this */
 #define LANDMARK_SEARCH_ROUNDS 16          /* at most */
 
 struct landmark_search_camera {
@@ -32,14 +31,14 @@ struct landmark_search_camera {
 };
 
 struct landmark_search_observation {
-    uint32_t camera; /* its place in the batch's cameras */
+    uint32_t camera; /* index into the batch's cameras */
     float x, y;      /* pixels */
 };
 
 struct landmark_search_landmark {
     struct vec3 p;     /* world, metres */
     uint32_t first, n; /* its observations */
-    float prior_px;    /* out: mean reprojection error before; infinite behind a camera */
+    float prior_px; /* out: mean reprojection error before the search; infinite behind a camera */
     float residual_px; /* out: after */
 };
 
@@ -47,8 +46,8 @@ struct landmark_search_params {
     uint32_t n_hypotheses; /* places tried in a round */
     int n_rounds;          /* 1 is the paper's */
     float reach;   /* half side of the first cube, in prior errors at the landmark's depth */
-    float shrink;  /* of the half side from round to round */
-    float stretch; /* the cube is longer along the ray, so many times at most; 1 is the paper's */
+    float shrink;  /* ratio of half sides from round to round */
+    float stretch; /* most that the cube is lengthened along the ray; 1 is the paper's */
 };
 
 /* Arrays in host memory for the CPU, in device memory for CUDA. */
@@ -67,12 +66,12 @@ struct landmark_search_params landmark_search_params_default(void);
 MUST_CHECK int landmark_search_check_params(const struct landmark_search_params *p,
                                             struct err *err);
 
-/* Does each landmark name observations that are there, and each of them a camera? For batches in
- * host memory. Returns: 0; ERR_INPUT */
+/* Do all landmarks name existing observations, and these existing cameras? For batches in host
+ * memory. Returns: 0; ERR_INPUT */
 MUST_CHECK int landmark_search_check(const struct landmark_search_batch *b, struct err *err);
 
-/* (T1) The noise that all landmarks share, three floats a hypothesis in planes of
- * LANDMARK_SEARCH_HYPOTHESES. */
+/* (T1) Fills in the noise that all landmarks share: three planes of LANDMARK_SEARCH_HYPOTHESES
+ * floats. */
 #define LANDMARK_SEARCH_NOISE_BYTES (3 * LANDMARK_SEARCH_HYPOTHESES * sizeof(float))
 void landmark_search_noise(float *noise);
 

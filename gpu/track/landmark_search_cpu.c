@@ -1,8 +1,8 @@
 #include "gpu/track/landmark_search_point.h"
 
-#define LANES LANDMARK_SEARCH_HYPOTHESES_STEP /* places that are looked at side by side */
+#define LANES LANDMARK_SEARCH_HYPOTHESES_STEP /* places tried side by side */
 
-/* Sum of errors at one place. Out: rows for a box around it. */
+/* The sum of errors at one place. Out: rows for a box around it. */
 static float residual_at(struct landmark_search_row *row, const struct landmark_search_batch *b,
                          const struct landmark_search_landmark *m, struct vec3 p,
                          const struct landmark_search_box *box)
@@ -40,7 +40,7 @@ static void landmark_search_begin_all(struct landmark_search_state *st,
     landmark_search_begin(st, residual, unit_sum, slope_sum, p);
 }
 
-/* (T3), (T4) The smallest claim among LANES places from number j on. */
+/* (T3), (T4) The smallest claim of LANES places from number j on. */
 static uint64_t try_places(const struct landmark_search_row *row, uint32_t n, const float *noise,
                            uint32_t j)
 {

@@ -1,13 +1,12 @@
 /*
- * landmark_search_cuda.cu - landmarks in parallel, and the places of each
+ * landmark_search_cuda.cu - landmarks in parallel, and places of each in parallel
  *
- * Many places a round: two kernels in turn. step_kernel moves each landmark and makes its rows,
- * try_kernel tries places and leaves the smallest claim. Few: rounds_kernel does all rounds of a
- * landmark in one block, since launches would cost more than what they do.
- * A place is tried in two ways. All of them with fused multiply-adds and the special units'
- * reciprocal root: 14 operations a reprojection. What that finds within the error of this
- * arithmetic of the block's smallest, a few of 2048, is computed again as the CPU does. So the
- * claims are the CPU's, bit for bit.
+ * With many places a round two kernels take turns: step_kernel moves each landmark and makes its
+ * rows, try_kernel tries places and leaves the smallest claim. With few, rounds_kernel does all
+ * rounds of a landmark in one block, since launches would cost more than the work. All places are
+ * tried fast, with fused multiply-adds and the special units' reciprocal root: 14 operations a
+ * reprojection. Those within that arithmetic's error of the block's smallest, a few of 2048, are
+ * computed again as on the CPU. So the claims are the CPU's, bit for bit.
  */
 #include "gpu/base/cuda_try.h"
 #include "gpu/track/landmark_search_cuda.h"
@@ -15,17 +14,17 @@
 
 #include <stdlib.h>
 
-#define STEP_THREADS 64 /* one an observation */
+#define STEP_THREADS 64 /* threads, one an observation */
 #define TRY_THREADS 256 /* at most; a power of two */
-#define PER_THREAD 8    /* places: a row is read from shared memory once for all of them */
+#define PER_THREAD 8    /* places that share one read of a row from shared memory */
 #define FEW_PER_THREAD 2
-#define FEW 512 /* places a round, at most, that one block tries */
+#define FEW 512 /* places of a round that one block tries, at most */
 #define WARPS_MAX (TRY_THREADS / 32)
 #define TINY 1e-36f            /* keeps the reciprocal root of an error of zero finite */
 #define ROUNDING 5.9604645e-8f /* 2^-24 */
 
-/* How far the fast residual of a place in the cube may be from the right one: pixels, infinite if
- * the cube comes near to a camera, and a share of the residual. */
+/* The error of a fast residual in the cube: pixels (infinite if the cube comes near to a camera)
+ * and a share of the residual. */
 struct landmark_search_bound {
     float slack, share;
 };
@@ -51,7 +50,7 @@ struct landmark_search_args {
 
 /* ------------------------------------------------------------------------- a step */
 
-/* What the threads of a step tell its first one. */
+/* What a step's threads pass to its first thread. */
 struct step_shared {
     float error[STEP_THREADS], unit[STEP_THREADS], depth[STEP_THREADS];
     float size[STEP_THREADS], low[STEP_THREADS], slope[STEP_THREADS];
@@ -101,7 +100,7 @@ static __device__ void step_begin(struct step_shared *sh, const struct landmark_
         sh->ray[k] = landmark_search_ray(c, m->p);
     }
     __syncthreads();
-    for (uint32_t i = 0; i < m->n; i++) /* every thread: each needs it */
+    for (uint32_t i = 0; i < m->n; i++) /* every thread needs it */
         sum = vec3_make(sum.x + sh->ray[i].x, sum.y + sh->ray[i].y, sum.z + sh->ray[i].z);
     sum = landmark_search_mean_ray(sum);
     if (k < m->n)
@@ -124,7 +123,7 @@ static __device__ float step_size(const float c[4])
     return fabsf(c[0]) + fabsf(c[1]) + fabsf(c[2]) + fabsf(c[3]);
 }
 
-/* Rows of the next round, and the bound of MATH.md (T5). Every thread calls it. */
+/* Makes rows of the next round, and the bound of MATH.md (T5). Every thread calls it. */
 static __device__ void step_rows(struct step_shared *sh, const struct landmark_search_args *a,
                                  const struct landmark_search_landmark *m,
                                  struct landmark_search_row *row, struct landmark_search_bound *out)
@@ -194,7 +193,7 @@ static __global__ void step_kernel(struct landmark_search_args a, int round)
 
 /* ------------------------------------------------------------------------- a round */
 
-/* What a thread tries: places from number `first` on, one in as many as the block has threads. */
+/* A thread's places: from number `first` on, as many apart as the block has threads. */
 template <int PER> struct try_places {
     uint32_t first;
     float x[PER], y[PER], z[PER], sum[PER];
@@ -222,7 +221,7 @@ static __device__ void try_fast(struct try_places<PER> *t, const float4 *row, ui
     }
 }
 
-/* The claim of one place as the CPU has it. */
+/* The claim of one place, computed as on the CPU. */
 static __device__ uint64_t try_exact(const struct landmark_search_row *row, uint32_t n, float x,
                                      float y, float z, uint32_t j)
 {
@@ -233,7 +232,7 @@ static __device__ uint64_t try_exact(const struct landmark_search_row *row, uint
                                                               : LANDMARK_SEARCH_NO_CLAIM;
 }
 
-/* The smallest of what all threads of the block bring, none of it negative. */
+/* The smallest of the block's values; none is negative. */
 static __device__ float try_least(float v, uint32_t *shared)
 {
     uint32_t bits = __float_as_uint(v);
@@ -249,7 +248,7 @@ static __device__ float try_least(float v, uint32_t *shared)
     return __uint_as_float(bits);
 }
 
-/* Up to which fast residual a place may be the winner: its block's smallest is one, and so is what
+/* The largest fast residual with which a place may still win, by the block's smallest and by what
  * other blocks have found. */
 static __device__ float try_limit(const struct landmark_search_bound *b, float least,
                                   uint64_t found)
@@ -261,8 +260,8 @@ static __device__ float try_limit(const struct landmark_search_bound *b, float l
     return limit * (1.0f + 8.0f * ROUNDING);
 }
 
-/* Places from number `base` on, PER a thread. Every thread calls it. In/out: *claim, shared by all
- * that try places of the landmark. */
+/* Tries places from number `base` on, PER a thread. Every thread calls it. In/out: *claim, shared
+ * by all that try places of the landmark. */
 template <int PER>
 static __device__ void try_all(const struct landmark_search_args *a, const float4 *rows, uint32_t n,
                                const struct landmark_search_bound *bound, uint32_t base,
@@ -377,7 +376,7 @@ static cudaLaunchConfig_t config_of(unsigned x, unsigned y, unsigned threads, cu
     return config;
 }
 
-/* Out: where things lie in a piece that begins at `base`. Returns its bytes. */
+/* Lays m out in memory at `base`. Returns its bytes. */
 static size_t landmark_search_lay_out(struct landmark_search_cuda *m, char *base)
 {
     size_t n = (size_t)m->landmarks_max, at = LANDMARK_SEARCH_NOISE_BYTES;

@@ -1,7 +1,7 @@
 /*
  * landmark_search_cuda.h - the Monte-Carlo optimiser on CUDA (internal to gpu/)
  *
- * Memory:  noise and what landmarks keep between two rounds is taken once; a run takes none.
+ * Memory:  open takes all: the noise, and the landmarks' state between rounds; a run takes none.
  */
 #pragma once
 
@@ -14,17 +14,16 @@
 extern "C" {
 #endif
 
-#define LANDMARK_SEARCH_CUDA_LANDMARKS 65535 /* of a batch, at most: the side of a grid */
+#define LANDMARK_SEARCH_CUDA_LANDMARKS 65535 /* landmarks of a batch, at most: the side of a grid */
 
 struct landmark_search_cuda;
 
 /*
- * landmark_search_cuda_open - the noise of (T1), and room for so many landmarks at once
+ * landmark_search_cuda_open - makes the noise of (T1) and room for landmarks_max landmarks
  *
- * In:      memory: as memory_cuda_get() has it; landmarks_max: at most
- *          LANDMARK_SEARCH_CUDA_LANDMARKS
+ * In:      memory: see memory_cuda_get(); landmarks_max: at most LANDMARK_SEARCH_CUDA_LANDMARKS
  * Returns: 0; ERR_MEMORY; ERR_DEVICE
- * Runs:    enqueues on `stream`: runs on it, or behind it, find the noise
+ * Runs:    enqueues on `stream`: later work on it finds the noise
  */
 MUST_CHECK int landmark_search_cuda_open(struct landmark_search_cuda **m,
                                          struct memory_cuda *memory, int landmarks_max,
@@ -34,8 +33,8 @@ void landmark_search_cuda_free(struct landmark_search_cuda **m);
 /*
  * landmark_search_cuda_run - landmark_search_cpu() on the device
  *
- * In/out:  b: its arrays are the device's, as landmark_search_check() would have them;
- *          landmarks_max at most
+ * In/out:  b: its arrays are the device's and would pass landmark_search_check(); landmarks_max at
+ *          most
  * Returns: 0; ERR_LIMIT (too many landmarks); ERR_DEVICE
  * Runs:    enqueues 2 n_rounds + 1 kernels on `stream`, one where a round has 512 places or fewer;
  *          does not wait

@@ -1,6 +1,6 @@
 /*
- * landmark_search_point.h - the reprojection error of one place, and what a round leaves to the
- * next one
+ * landmark_search_point.h - the reprojection error of one place, and a landmark's state between
+ * rounds
  *
  * Maths:   MATH.md (T1)-(T5)
  */
@@ -10,12 +10,11 @@
 
 #include <string.h>
 
-#define LANDMARK_SEARCH_NEAR_M 1e-3f /* nearer than this is not in front of a camera */
-#define LANDMARK_SEARCH_FINE_PX \
-    1e-3f /* a cube that looks smaller than this is not searched any more */
+#define LANDMARK_SEARCH_NEAR_M 1e-3f  /* nearer than this is not in front of a camera */
+#define LANDMARK_SEARCH_FINE_PX 1e-3f /* a cube that looks smaller than this is searched no more */
 #define LANDMARK_SEARCH_NO_CLAIM 0xffffffffffffffffull
 
-/* Where places are tried: a cube, longer along the mean ray of those that see the landmark. */
+/* The cube in which places are tried, longer along the mean ray to the landmark. */
 struct landmark_search_box {
     struct vec3 ray; /* unit length, or 0 */
     float s;         /* half side, metres; 0 = none */
@@ -23,8 +22,8 @@ struct landmark_search_box {
 };
 
 /*
- * What one camera sees of places z + s n: x = x0 + x_ . n and so on are linear in the noise n.
- * Pixels times depth, relative to the observation: the error is |(x, y)| / w.
+ * One camera's view of places z + s n: x, y, w are linear in the noise n. x and y are pixels times
+ * depth, relative to the observation; the error is |(x, y)| / w.
  */
 struct landmark_search_row {
     float x[4], y[4], w[4]; /* three factors of n, then the constant */
@@ -33,11 +32,11 @@ struct landmark_search_row {
 /* A landmark between two rounds. */
 struct landmark_search_state {
     struct vec3 p;
-    struct landmark_search_box box; /* of the next round */
+    struct landmark_search_box box; /* box of the next round */
     float residual;                 /* sum of errors at p, pixels */
-    float unit_m;                   /* metres that look like a pixel where the landmark is */
+    float unit_m;                   /* metres that span a pixel at the landmark's depth */
     uint32_t n;
-    uint64_t claim; /* smallest of the round: residual's bits and number of the place */
+    uint64_t claim; /* smallest claim of the round: the residual's bits, then the place's number */
 };
 
 /* (T1) A hash of the number of a hypothesis and an axis; 24 of its bits as -1 ... 1. */
@@ -57,7 +56,7 @@ GPU_HD static inline float landmark_search_row_at(const float c[4], float nx, fl
     return c[3] + c[0] * nx + c[1] * ny + c[2] * nz;
 }
 
-/* (T2) Three factors of the noise, from what they are for the unit cube. */
+/* (T2) Three factors of the noise, from those of the unit cube. */
 GPU_HD static inline void landmark_search_row_box(float *out, const double *in,
                                                   const struct landmark_search_box *b)
 {
@@ -68,7 +67,7 @@ GPU_HD static inline void landmark_search_row_box(float *out, const double *in,
     out[2] = (float)((double)b->s * (in[2] + along * (double)b->ray.z));
 }
 
-/* Row of a place p and a box around it, in double: x0 is a difference of large numbers. */
+/* The row of a box around place p, in double, since x0 is a difference of large numbers. */
 GPU_HD static inline struct landmark_search_row
 landmark_search_row_make(const struct landmark_search_camera *c,
                          const struct landmark_search_observation *o, struct vec3 p,
@@ -107,10 +106,11 @@ GPU_HD static inline float landmark_search_error(const struct landmark_search_ro
 
 GPU_HD static inline int landmark_search_is_less(float a, float b)
 {
-    return a < b; /* false for what is no number */
+    return a < b; /* false for NaN */
 }
 
-/* Non-negative floats order as their bits do: the smallest residual, then the smallest number. */
+/* The claim of a place: the smallest has the smallest residual, then the smallest number. Bits of
+ * non-negative floats order as the floats do. */
 GPU_HD static inline uint64_t landmark_search_claim(float residual, uint32_t j)
 {
     uint32_t b;
@@ -118,7 +118,7 @@ GPU_HD static inline uint64_t landmark_search_claim(float residual, uint32_t j)
     return (uint64_t)b << 32 | j;
 }
 
-/* The place that hypothesis j stands for. */
+/* The place of hypothesis j. */
 GPU_HD static inline struct vec3 landmark_search_place(const struct landmark_search_state *st,
                                                        const float *noise, uint32_t j)
 {
@@ -138,7 +138,7 @@ GPU_HD static inline float landmark_search_unit_m(const struct landmark_search_r
     return r->w[3] / sqrtf(c->K.fx * c->K.fy);
 }
 
-/* From a camera to a place, world. */
+/* The ray from a camera to a place, in the world. */
 GPU_HD static inline struct vec3 landmark_search_ray(const struct landmark_search_camera *c,
                                                      struct vec3 p)
 {
@@ -148,7 +148,7 @@ GPU_HD static inline struct vec3 landmark_search_ray(const struct landmark_searc
                      r[2] * q.x + r[5] * q.y + r[8] * q.z);
 }
 
-/* The mean of rays, from their sum: of unit length, or 0. */
+/* The direction of the rays' sum: of unit length, or 0. */
 GPU_HD static inline struct vec3 landmark_search_mean_ray(struct vec3 sum)
 {
     float n = sqrtf(vec3_norm2(sum));
@@ -156,8 +156,8 @@ GPU_HD static inline struct vec3 landmark_search_mean_ray(struct vec3 sum)
                                     : vec3_make(0.0f, 0.0f, 0.0f);
 }
 
-/* (T2) Pixels that an observation's error changes by when the place moves a metre along the ray.
- * r: of the unit cube. */
+/* (T2) The change of an observation's error, pixels, when the place moves a metre along the ray; r
+ * is the unit cube's row. */
 GPU_HD static inline float landmark_search_slope(const struct landmark_search_row *r,
                                                  struct vec3 ray)
 {
@@ -167,8 +167,8 @@ GPU_HD static inline float landmark_search_slope(const struct landmark_search_ro
     return sqrtf(x * x + y * y) / r->w[3];
 }
 
-/* (T2) The first box, whose ray is known. `residual`, `unit_sum` and `slope_sum` are sums over the
- * observations. */
+/* (T2) Makes the first box, whose ray is known. `residual`, `unit_sum` and `slope_sum` are sums
+ * over the observations. */
 GPU_HD static inline void landmark_search_begin(struct landmark_search_state *st, float residual,
                                                 float unit_sum, float slope_sum,
                                                 const struct landmark_search_params *p)
@@ -185,7 +185,7 @@ GPU_HD static inline void landmark_search_begin(struct landmark_search_state *st
         st->box.s = 0.0f;
 }
 
-/* (T5) What a round's winner, with its residual measured at its own place, makes of the landmark.
+/* (T5) Moves the landmark to a round's winner; its residual was measured at its own place.
  */
 GPU_HD static inline void landmark_search_take(struct landmark_search_state *st, struct vec3 place,
                                                float residual, float edge, float shrink)

@@ -101,14 +101,14 @@ static int pose_valid(const struct path_pose *T)
     return rotation_valid(T->r);
 }
 
-/* One that is not known may be anything. */
+/* An unknown turn may be any. */
 static int turn_valid(const struct path_turn *t)
 {
     return t->variance == 0.0 ||
            (t->variance >= 1e-9 && t->variance <= 1e9 && rotation_valid(t->r));
 }
 
-/* Keyframes fill their places from the first on. */
+/* Keyframes fill their places from the first one on. */
 static int keyframes_valid(const struct path_record *r)
 {
     uint32_t places = 0;

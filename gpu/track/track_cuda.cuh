@@ -11,7 +11,7 @@
 
 typedef void track_kernel(const struct track_job *first, size_t stride, int level);
 
-/* Every kernel asks for its job first, and waits for the kernel before it by that. */
+/* A kernel calls this first, and so waits for the previous kernel. */
 static __device__ inline const struct track_job *track_job_of(const struct track_job *first,
                                                               size_t stride)
 {

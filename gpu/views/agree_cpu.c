@@ -1,6 +1,6 @@
 #include "gpu/views/agree_point.h"
 
-/* How many pixels of a row are confirmed by keyframe `to` now. */
+/* Returns how many pixels of a row keyframe `to` confirms. */
 static uint32_t count_row(const struct views *v, int from, int to, const struct rigid *T, int y)
 {
     uint8_t *agree = v->agree + views_at(v, from);
@@ -16,7 +16,7 @@ static struct rigid agree_between(const struct views *v, int from, int to)
     return rigid_mul(&v->kept[to].camera.T_cw, &v->kept[from].camera.T_wc);
 }
 
-/* A row in turn meets all other keyframes. */
+/* Each row is compared with all other keyframes in turn. */
 void agree_own_cpu(struct views *v)
 {
     int swept = v->plan.swept;

@@ -1,7 +1,7 @@
 /*
  * agree_cuda.cu - the swept keyframe against all others, and all others against it
  *
- * own: the swept keyframe's pixels alone; the fine sweep asks for them before.
+ * own: only the swept keyframe's pixels, which the fine sweep needs first.
  *
  * Grid:    own: (blocks of pixels, frames), a thread a pixel of the swept keyframe. agree: (blocks
  *          of pixels of the swept one and of every OTHERS keyframes, frames)
@@ -12,7 +12,7 @@
 #define OTHERS 8 /* keyframes of a block */
 #define GROUPS (1 + VIEWS_KEPT / OTHERS)
 
-/* All threads of the block come here. */
+/* All threads of the block call it. */
 static __device__ void add_confirmed(struct views *v, int place, int confirmed)
 {
     int n = __syncthreads_count(confirmed);
@@ -42,7 +42,7 @@ static __device__ void agree_own(struct views *v, uint32_t i)
     add_confirmed(v, swept, confirmed);
 }
 
-/* Of keyframes `from` and behind, against the swept one. */
+/* Compares keyframes from number `from` on with the swept one. */
 static __device__ void agree_others(struct views *v, int from, uint32_t i)
 {
     __shared__ struct rigid back[OTHERS];

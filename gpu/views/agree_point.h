@@ -7,8 +7,8 @@
 
 #include "gpu/views/plan_point.h"
 
-/* (V7) 1 if what `from` measures at pixel i is what `to` measures where it sees it. T takes points
- * of from's camera to to's. */
+/* (V7) Returns 1 if `to` measures the point that `from` measures at pixel i. T takes points of
+ * from's camera to to's. */
 GPU_HD static inline int agree_pixel(const struct views *v, int from, int to, const struct rigid *T,
                                      uint32_t i)
 {
@@ -24,7 +24,7 @@ GPU_HD static inline int agree_pixel(const struct views *v, int from, int to, co
     return other > 0.0f && views_abs(other - p.z) <= v->params.agree_rel * p.z;
 }
 
-/* One more agreement of a pixel, perhaps. Returns 1 if that confirms its measurement. */
+/* Counts an agreement of a pixel, if agrees. Returns 1 if that confirms its measurement. */
 GPU_HD static inline int agree_count(const struct views *v, uint8_t *n, int agrees)
 {
     if (!agrees || *n == 255)
@@ -32,7 +32,7 @@ GPU_HD static inline int agree_count(const struct views *v, uint8_t *n, int agre
     return ++*n == v->params.confirmed;
 }
 
-/* Is the keyframe at this place one that the swept one is compared with? */
+/* Is the swept keyframe compared with the keyframe at this place? */
 GPU_HD static inline int agree_is_other(const struct views *v, int place)
 {
     return plan_is_swept(v, place);

@@ -2,9 +2,8 @@
  * contrast_point.h - pictures for the fine sweep: how far a pixel's level is from those around it,
  * by how much these differ
  *
- * A window of the sweep that has an edge in it is matched by the edge, and what is beside the edge
- * gets its depth. Against its own few neighbours a pixel of a faint pattern counts as much as one
- * of the edge.
+ * A window with an edge in it is matched by the edge, so pixels beside the edge get the edge's
+ * depth. Contrast against few neighbours makes a faint pattern count as much as an edge.
  * Maths:   MATH.md (V25)
  */
 #pragma once
@@ -12,7 +11,7 @@
 #include "gpu/views/views_point.h"
 
 #define CONTRAST_RADIUS 2
-#define CONTRAST_ONE 8 /* of views_frame.level in a level: sums of 25 squares, times 25, fit */
+#define CONTRAST_ONE 8 /* of views_frame.level in a level: 25 times a sum of 25 squares fits */
 #define CONTRAST_MIDDLE 128.0f
 
 /* Sums over a pixel's neighbours and itself. */
@@ -48,7 +47,7 @@ GPU_HD static inline int contrast_last(int at, int n)
     return at + CONTRAST_RADIUS < n ? at + CONTRAST_RADIUS : n - 1;
 }
 
-/* (V25) Pixel (x, y) of a picture of w x h, of which `level` says how bright it is. */
+/* (V25) The contrast at pixel (x, y) of a picture of w x h with brightness `level`. */
 GPU_HD static inline uint8_t contrast_at(const struct views_params *p, const uint16_t *level, int w,
                                          int h, int x, int y)
 {

@@ -1,7 +1,8 @@
 /*
  * draw_point.h - what keyframes measure, drawn into a view
  *
- * Two rounds: the nearest depth at each pixel, then the mean of what lies at it or just behind it.
+ * The first round finds the nearest depth at each pixel, the second the mean of all depths at it or
+ * just behind it.
  * Maths:   MATH.md (V8), (V14)
  */
 #pragma once
@@ -31,8 +32,8 @@ GPU_HD static inline int draw_is_wanted(const struct views *v, int target)
     return target == VIEWS_FRAME || v->plan.final >= 0;
 }
 
-/* How many keyframes are drawn into a view. Where the pose stands still and the picture does not,
- * it is not the picture's pose (V14): what keyframes measured lies elsewhere then. */
+/* How many keyframes are drawn into a view. None where the pose stands still while the picture
+ * moves (V14): the pose is wrong, so measurements would fall on wrong pixels. */
 GPU_HD static inline int draw_count(const struct views *v, int target)
 {
     int frozen = v->plan.strand >= 0 && v->anchor[v->plan.strand].n_frozen > 0;
@@ -53,7 +54,7 @@ GPU_HD static inline struct draw_source draw_source_of(const struct views *v, in
     return s;
 }
 
-/* Weight of a confirmed measurement by the number of keyframes that agree with it. */
+/* The weight of a confirmed measurement; it grows with the keyframes that agree. */
 GPU_HD static inline uint32_t draw_weight(int agree)
 {
     return agree >= 5 ? 30u : agree >= 3 ? 20u : 14u;

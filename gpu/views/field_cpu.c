@@ -34,11 +34,12 @@ static struct views_load field_gather(const struct views *v, const struct views_
     return sum;
 }
 
-/* Nodes of one colour of a chequerboard depend on those of the other alone. */
+/* Nodes form a chequerboard: those of one colour depend only on those of the other. */
 static void relax(const struct views *v, struct views_target *t)
 {
     struct field_stand stand[VIEWS_NODES];
-    float room[3 * VIEWS_NODES] = {0}, *nodes = room + VIEWS_NODES; /* a row before, one behind */
+    float room[3 * VIEWS_NODES] = {0},
+                   *nodes = room + VIEWS_NODES; /* one row before the nodes and one behind */
     int w = v->nodes_w, n = w * v->nodes_h;
 
     memcpy(nodes, t->nodes, (size_t)n * sizeof *nodes);

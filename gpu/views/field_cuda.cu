@@ -1,20 +1,20 @@
 /*
- * field_cuda.cu - the correction field of a frame's views, and their depth; and the guide of a
- * swept keyframe
+ * field_cuda.cu - the correction field and depth of a frame's views, and the guide of a swept
+ * keyframe
  *
  * Grid:    sample, apply: (blocks of pixels, frames), a thread a pixel of every view.
  *          begin, relax: (views, frames); begin: a thread a node; relax: a thread a pair of nodes,
  *          one of each colour. gather: (blocks of nodes of every view, frames), a warp a node,
  *          whose pixels are summed up in their order.
- * Order:   sample, begin, gather and relax FIELD_ROUNDS times, apply. The guide is solved at the
- *          place of the final view.
+ * Order:   sample, begin, gather and relax FIELD_ROUNDS times, apply. The guide is solved in the
+ *          final view's memory.
  */
 #include "gpu/views/fine_point.h"
 #include "gpu/views/pose_check_point.h"
 #include "gpu/views/views_cuda.cuh"
 
 #define GATHER_WARPS 8
-#define GATHER_PIXELS 256 /* that a warp holds at a time */
+#define GATHER_PIXELS 256 /* pixels that a warp holds at a time */
 
 /* What is solved. */
 enum what { VIEWS_OF_FRAME, GUIDE };
@@ -31,8 +31,8 @@ static __device__ inline int is_wanted(const struct views *v, int target, enum w
     return v && (what == GUIDE ? v->plan.fine : draw_is_wanted(v, target));
 }
 
-/* Of a block's pixels, where `one`: counted in the block first, since many have the same bin. All
- * threads of the block come here. */
+/* Counts the bins of a block's pixels, where `one`: in the block first, since many share a bin. All
+ * threads of the block call it. */
 static __device__ void field_count(struct views_target *t, int one, float ratio)
 {
     __shared__ uint32_t bins[VIEWS_BINS];
@@ -68,7 +68,7 @@ static __global__ void sample_kernel(const struct views_job *first, size_t strid
         }
 }
 
-/* bins: becomes how many lie in a bin or below. By the first warp. */
+/* The first warp turns each bin into the count of that bin and all below. */
 static __device__ void add_up(uint32_t *bins)
 {
     const int each = VIEWS_BINS / 32;
@@ -131,7 +131,7 @@ static __global__ void begin_kernel(const struct views_job *first, size_t stride
                     target == VIEWS_FRAME ? v->grey_now : v->grey + views_at(v, v->plan.final));
 }
 
-/* A warp has a node. Its lanes look at pixels, then one adds up weights and one sums. */
+/* A warp has a node. Its lanes weigh pixels; then one lane adds the weights and one the sums. */
 static __device__ void field_gather(const struct views *v, struct views_target *t, int node,
                                     float scatter)
 {
@@ -169,10 +169,10 @@ static __global__ void __launch_bounds__(32 * GATHER_WARPS)
         field_gather(v, &v->target[target], node, field_scatter(v, round));
 }
 
-/* Rows alternate in colour: of the n-th pair of a row one or the other node is red. */
+/* Colours alternate between rows: in the n-th pair of a row the first or the second node is red. */
 static __device__ void relax(struct views *v, struct views_target *t)
 {
-    __shared__ float room[3 * VIEWS_NODES]; /* a row before, one behind */
+    __shared__ float room[3 * VIEWS_NODES]; /* one row before the nodes and one behind */
     float *nodes = room + VIEWS_NODES, own[2] = {0.0f, 0.0f};
     int w = v->nodes_w, half = (w + 1) / 2, y = (int)threadIdx.x / half, at[2], in[2];
     struct field_stand s[2];
@@ -208,7 +208,7 @@ static __device__ void relax(struct views *v, struct views_target *t)
             t->nodes[at[colour]] = own[colour];
 }
 
-/* The bins are left empty for the next solution. */
+/* Empties the bins for the next solution. */
 static __global__ void __launch_bounds__(VIEWS_NODES)
     relax_kernel(const struct views_job *first, size_t stride, enum what what, int round)
 {
@@ -281,7 +281,7 @@ static __global__ void guide_sample_kernel(const struct views_job *first, size_t
     field_count(t, share > 0.0f, ratio);
 }
 
-/* One block a frame: it decides for all kernels that follow. */
+/* One block a frame decides for all later kernels. */
 static __global__ void guide_begin_kernel(const struct views_job *first, size_t stride)
 {
     struct views *v = views_job_of(first, stride)->v;

@@ -11,18 +11,19 @@
 #include "gpu/views/draw_point.h"
 
 #define FIELD_ROUNDS 3
-#define FIELD_SWEEPS 60     /* of each round */
+#define FIELD_SWEEPS 60     /* relaxations of each round */
 #define FIELD_OVER 1.7f     /* over-relaxation */
 #define FIELD_BIN_ONE 64.0f /* bins of an octave */
 
-#define FIELD_QUARTILES 0.7413f /* standard deviations of a normal one between its quartiles, ^-1 */
+#define FIELD_QUARTILES \
+    0.7413f /* standard deviation of a normal one over its quartiles' distance */
 
 enum field_trust {
-    FIELD_TRUST_NONE = 0,       /* of a frame that they carry: left to the final views to come */
-    FIELD_TRUST_MEASURED = 192, /* agreed upon by two others; 3 more for each, 255 at most */
-    FIELD_TRUST_FILLED = 96,    /* of a final view: corrected, not measured */
-    FIELD_TRUST_FRAME = 48,     /* of a frame where keyframes have measured */
-    FIELD_TRUST_SINGLE = 24     /* corrected from afar, or not at all */
+    FIELD_TRUST_NONE = 0,       /* where keyframes carry the frame: final views to come do better */
+    FIELD_TRUST_MEASURED = 192, /* two keyframes agree; each further one adds 3, up to 255 */
+    FIELD_TRUST_FILLED = 96,    /* in a final view: corrected, not measured */
+    FIELD_TRUST_FRAME = 48,     /* in a frame: keyframes have measured there */
+    FIELD_TRUST_SINGLE = 24     /* corrected by distant measurements, or not at all */
 };
 
 /* A final view's own confirmed measurement at pixel i, 0 = none. */
@@ -71,7 +72,7 @@ GPU_HD static inline int field_bin(float ratio)
     return bin < 0 ? 0 : bin < VIEWS_BINS ? bin : VIEWS_BINS - 1;
 }
 
-/* How much n pixels of a view say of all of it. */
+/* How much n measured pixels say of a whole view. */
 GPU_HD static inline float field_known(const struct views *v, uint32_t n)
 {
     return (float)n / (float)(n + v->n_pixels / v->params.field_doubt);
@@ -85,8 +86,8 @@ GPU_HD static inline uint32_t field_count(const uint32_t *bins)
     return n;
 }
 
-/* (V10) The common value: the median ratio, less where little was measured. n: were counted, not
- * 0; bin: half of them are in it or below. */
+/* (V10) The common value: the median ratio, shrunk where little was measured. n > 0 ratios were
+ * counted, half of them in `bin` or below. */
 GPU_HD static inline float field_common_of(const struct views *v, int bin, uint32_t n)
 {
     return ((float)bin + 0.5f - (float)(VIEWS_BINS / 2)) / FIELD_BIN_ONE * field_known(v, n);
@@ -108,8 +109,8 @@ GPU_HD static inline float field_common(const struct views *v, const uint32_t *b
     return n ? field_common_of(v, field_quartile(bins, n, 2), n) : 0.0f;
 }
 
-/* (V15) The standard error of the common value. n: were counted, not 0; apart: bins between the
- * outer quartiles. */
+/* (V15) The standard error of the common value of n > 0 ratios; apart: bins between their
+ * quartiles. */
 GPU_HD static inline float field_sigma_of(const struct views *v, int apart, uint32_t n)
 {
     return (float)(apart > 1 ? apart : 1) * (FIELD_QUARTILES / FIELD_BIN_ONE) *
@@ -158,7 +159,7 @@ GPU_HD static inline float field_at(const struct views *v, const float *nodes, i
            b * ((1.0f - a) * c[v->nodes_w] + a * c[v->nodes_w + 1]);
 }
 
-/* The pixels between node (nx, ny) and its neighbours. */
+/* The pixels around node (nx, ny), up to its neighbours. */
 struct field_around {
     int x, y, w, h; /* the first, how many */
 };
@@ -174,7 +175,7 @@ GPU_HD static inline struct field_around field_around(const struct views *v, int
     return a;
 }
 
-/* (V10) What pixel (x, y) says to node (nx, ny). */
+/* (V10) Adds what pixel (x, y) says to node (nx, ny). */
 GPU_HD static inline struct views_load field_pull(const struct views *v,
                                                   const struct views_target *t, int nx, int ny,
                                                   int x, int y, float scatter)
@@ -192,7 +193,8 @@ GPU_HD static inline struct views_load field_pull(const struct views *v,
     return l;
 }
 
-/* (V11) What a node's steps have in common; a tie is 0 where there is no neighbour. */
+/* (V11) The terms of a node that do not change from step to step; its tie is 0 where it has no
+ * neighbour. */
 struct field_stand {
     float sum, weight, left, right, up, down;
 };
@@ -211,8 +213,8 @@ GPU_HD static inline struct field_stand field_stand(const struct views *v,
     return s;
 }
 
-/* (V11) One step of a node towards its neighbours, w nodes a row, and its measurements. Where there
- * is no neighbour something finite is read: its tie is 0. */
+/* (V11) One step of a node towards its neighbours, w nodes a row, and its measurements. A missing
+ * neighbour has tie 0; the memory read for it holds a finite value. */
 GPU_HD static inline float field_relax(const struct field_stand *s, float own, const float *node,
                                        int w)
 {
@@ -221,7 +223,7 @@ GPU_HD static inline float field_relax(const struct field_stand *s, float own, c
     return own + FIELD_OVER * (sum / s->weight - own);
 }
 
-/* Of round 0, 1, 2: wide first. */
+/* The width of round 0, 1 or 2; the first is the widest. */
 GPU_HD static inline float field_scatter(const struct views *v, int round)
 {
     return v->params.field_scatter * (float)(1 << (FIELD_ROUNDS - 1 - round));
@@ -234,14 +236,14 @@ GPU_HD static inline float field_clamp(const struct views *v, float field)
                                           : field;
 }
 
-/* (V12) Do measurements carry a view? */
+/* (V12) Are there measurements enough for a view? */
 GPU_HD static inline int field_is_carried(const struct views *v, const struct views_target *t)
 {
     return t->n_share * v->params.field_carried >= v->n_pixels;
 }
 
-/* (V12) Trust of a frame's pixel. Where keyframes carry a frame, a pixel that none of them measured
- * becomes part of a final view within two seconds, and is better there. */
+/* (V12) Trust of a frame's pixel. Where keyframes carry a frame, its unmeasured pixels get no
+ * trust: a final view shows them better within two seconds. */
 GPU_HD static inline int field_frame_trust(const struct views *v, const struct views_target *t,
                                            uint32_t i)
 {

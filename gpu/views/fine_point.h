@@ -2,8 +2,8 @@
  * fine_point.h - a second sweep in fine steps around a keyframe's corrected depth
  *
  * The planes of the first sweep are far apart, and a window's pixels rarely lie on one of them. So
- * single-view depth, corrected by what the first sweep measured, guides the second one: each pixel
- * of a window is looked up at its own depth times the same factor.
+ * single-view depth, corrected by the first sweep's measurements, guides the second: it tries each
+ * pixel of a window at its own guide depth times one common factor.
  * Maths:   MATH.md (V23)-(V25)
  */
 #pragma once
@@ -12,18 +12,18 @@
 #include "gpu/views/field_point.h"
 #include "gpu/views/sweep_point.h"
 
-#define FINE_STEPS 9 /* depths that are tried, the guide's own in the middle */
+#define FINE_STEPS 9 /* depths to try, with the guide's in the middle */
 
-/* (V23) Is the keyframe swept in fine steps? Not where its first measurements are rarely confirmed:
- * its poses are wrong then, and a fine sweep would find whatever the guide says. One thread asks
- * this when the first measurements have been compared. */
+/* (V23) Is the keyframe swept in fine steps? Not where few of its first measurements are confirmed:
+ * its poses are wrong then, and a fine sweep would only repeat the guide. One thread calls it when
+ * the first measurements have been compared. */
 GPU_HD static inline int fine_is_wanted(const struct views *v)
 {
     return v->plan.swept >= 0 && v->plan.n_sources > 0 && views_is_sound(v, v->plan.swept) &&
            views_confirms(v, v->plan.swept, v->params.fine_least_of);
 }
 
-/* Writes the answer into the plan, and sets the counts of the keyframe back. */
+/* Writes the answer into the plan and resets the keyframe's counts. */
 GPU_HD static inline void fine_decide(struct views *v, int wanted)
 {
     v->plan.fine = wanted;
@@ -39,7 +39,7 @@ GPU_HD static inline float fine_single(const struct views *v, uint32_t i)
     return views_decode(v->single[views_at(v, v->plan.swept) + i]);
 }
 
-/* (V24) What the first sweep says of pixel i against single-view depth. Returns the weight. */
+/* (V24) The first sweep's ratio to single-view depth at pixel i. Returns its weight. */
 GPU_HD static inline float fine_sample(const struct views *v, uint32_t i, float *ratio)
 {
     float own = views_decode(v->own[views_at(v, v->plan.swept) + i]), single = fine_single(v, i);
@@ -68,7 +68,7 @@ GPU_HD static inline struct sweep_source fine_source_of(const struct views *v, i
     return s;
 }
 
-/* (V25) The inverse depth that is tried at a pixel in step k. */
+/* (V25) The inverse depth that step k tries at a pixel. */
 GPU_HD static inline float fine_inverse(const struct sweep_planes *p, float guide, int k)
 {
     return guide > 0.0f ? (1.0f + p->fine * (float)(k - FINE_STEPS / 2)) / guide : 0.0f;
@@ -92,8 +92,8 @@ GPU_HD static inline uint16_t fine_measure(const struct views *v, float guide,
                       (1.0f + v->params.fine_step * ((float)(best - FINE_STEPS / 2) + off)));
 }
 
-/* (V25) What pixel i measures now: where the second sweep has nothing, a confirmed measurement of
- * the first one stays. */
+/* (V25) What pixel i measures now. A confirmed measurement of the first sweep stays where the
+ * second has none. */
 GPU_HD static inline uint16_t fine_own(const struct views *v, uint32_t i, uint16_t code)
 {
     size_t at = views_at(v, v->plan.swept) + i;

@@ -13,7 +13,7 @@ static struct plan_sight plan_look(const struct views *v, const float z[VIEWS_GR
     return plan_sight(sines);
 }
 
-/* Samples of a keyframe's single-view depth, and how every other one sees them. */
+/* Samples a keyframe's single-view depth, and how every other keyframe sees the samples. */
 static void look_from(struct plan_sight sight[VIEWS_KEPT], const struct views *v,
                       const float z[VIEWS_GRID], float median_m, const struct views_camera *view)
 {

@@ -1,23 +1,23 @@
 /*
  * plan_cuda.cu - what a frame has to do, then its picture and the new keyframe's maps
  *
- * Grid:    plan: a block a frame; a thread a sample, then a warp for each keyframe and view, then
- *          one for each choice among keyframes, of which a lane has two.
- *          store: (blocks of pixels, frames), a thread a pixel; it clears what is drawn into, too.
+ * Grid:    plan: a block a frame; a thread a sample, then a warp for each keyframe and view, then a
+ *          warp for each choice among keyframes, two a lane. store: (blocks of pixels, frames), a
+ *          thread a pixel; it clears the targets, too.
  */
 #include "gpu/views/contrast_point.h"
 #include "gpu/views/draw_point.h"
 #include "gpu/views/pose_check_point.h"
 #include "gpu/views/views_cuda.cuh"
 
-#define FROM_FRAME 0 /* views that keyframes are looked at from */
+#define FROM_FRAME 0 /* views whose samples keyframes may see */
 #define FROM_FINAL 1
 #define FROM_SWEPT 2
 #define FROM 3
 #define THREADS 1024
 #define WARPS (THREADS / 32)
 
-/* The samples of a keyframe that was kept before this frame. */
+/* The samples of an earlier frame's keyframe. */
 static __device__ void load_samples(float *z, const struct views *v, int place)
 {
     int i = (int)threadIdx.x;
@@ -25,7 +25,7 @@ static __device__ void load_samples(float *z, const struct views *v, int place)
         z[i] = views_decode(v->single[views_at(v, place) + plan_pixel(i, v->w, v->h)]);
 }
 
-/* By a warp: how the keyframe at place j sees a view's samples. */
+/* How the keyframe at place j sees a view's samples; a warp calls it. */
 static __device__ struct plan_sight plan_look(const struct views *v, const float *z, int from,
                                               int j)
 {
@@ -50,8 +50,8 @@ static __device__ struct plan_sight plan_look(const struct views *v, const float
     return sight;
 }
 
-/* The larger ones first: the first place of a warp's lanes, two a lane, whose value is the largest,
- * or -1 where none is above 0. With `index` of equal ones the one of the largest. */
+/* The place with the largest value among a warp's, two a lane; -1 where none is above 0. Among
+ * equals the first place wins, or with `index` the largest index. */
 static __device__ int largest(const float value[2], const uint32_t *index)
 {
     uint32_t bits[2] = {power_bits(value[0]), power_bits(value[1])}, in[2];
@@ -71,7 +71,7 @@ static __device__ int largest(const float value[2], const uint32_t *index)
     return in[0] ? __ffs((int)in[0]) - 1 : 32 + __ffs((int)in[1]) - 1;
 }
 
-/* As on the CPU, by a warp. */
+/* The CPU's choice, made by a warp. */
 static __device__ void choose_pool(struct views *v, const struct plan_sight *sight, int target)
 {
     int lane = (int)threadIdx.x % 32, n = 0;
@@ -128,8 +128,8 @@ static __device__ void plan_begin_frame(struct views *v, const struct views_job 
     v->plan.camera = views_camera_make(&f.T_wc, f.K);
 }
 
-/* Every line of what is known of keyframes is read once by all threads: the one that decides would
- * fetch one after the other. */
+/* All threads read the keyframes' cache lines once; the deciding thread alone would fetch them one
+ * after the other. */
 static __device__ void fetch_kept(const struct views *v)
 {
     const uint32_t *kept = (const uint32_t *)v->kept;

@@ -1,8 +1,8 @@
 /*
- * plan_point.h - what a frame has to do: whether it is a keyframe, which one is swept or final now,
- * which others see the same
+ * plan_point.h - what a frame has to do: whether it becomes a keyframe, which keyframe is swept or
+ * final now, and which others see the same
  *
- * A choice among keyframes looks at VIEWS_GRID samples of the view's single-view depth.
+ * Keyframes are chosen by VIEWS_GRID samples of the view's single-view depth.
  * Maths:   MATH.md (V3), (V4), (V21)
  */
 #pragma once
@@ -13,7 +13,7 @@
 
 /* How a keyframe sees the samples of a view. */
 struct plan_sight {
-    float share, parallax; /* mean sine of the angle under which it looks at what it sees */
+    float share, parallax; /* mean sine of the angle between both cameras' rays to a sample */
 };
 
 /* Sample i of a map, as a pixel. */
@@ -24,7 +24,7 @@ GPU_HD static inline uint32_t plan_pixel(int i, int w, int h)
     return (uint32_t)y * (uint32_t)w + (uint32_t)x;
 }
 
-/* How many samples with depth come before sample i; ties by index. */
+/* How many samples with depth are nearer than sample i; ties go by index. */
 GPU_HD static inline int plan_rank(const float *z, int i)
 {
     int n = 0;
@@ -53,7 +53,7 @@ GPU_HD static inline void plan_quantile(struct views_plan *p, const float *z, in
         p->far_m = z[i];
 }
 
-/* From a view's camera to another one, and where that stands. */
+/* From a view's camera to another camera, and the other's place. */
 struct plan_between {
     struct rigid T;
     struct vec3 eye;
@@ -75,8 +75,8 @@ GPU_HD static inline int plan_faces(const struct views *v, const struct plan_bet
     return o->T.r[8] >= v->params.plan_facing_cos;
 }
 
-/* (V4) The sine of the angle between both cameras' rays to sample i of a view, at depth z; one
- * without depth counts as at the median. PLAN_UNSEEN: the other camera does not see it. */
+/* (V4) The sine of the angle between both cameras' rays to sample i at depth z; a sample without
+ * depth has the median. PLAN_UNSEEN: the other camera does not see it. */
 GPU_HD static inline float plan_sine(const struct views *v, int i, float z, float median_m,
                                      const struct views_camera *view,
                                      const struct views_camera *other, const struct plan_between *o)
@@ -108,27 +108,27 @@ GPU_HD static inline struct plan_sight plan_sight(const float *sines)
     return s;
 }
 
-/* Is the keyframe at this place kept and of the frame's strand? */
+/* Does this place hold a keyframe of the frame's strand? */
 GPU_HD static inline int plan_is_kept(const struct views *v, int place)
 {
     return place < (int)v->n_places && v->plan.strand >= 0 &&
            v->kept[place].strand == v->plan.strand;
 }
 
-/* Is it one that was taken on this walk? */
+/* Is that keyframe of this walk? */
 GPU_HD static inline int plan_is_near(const struct views *v, int place, uint32_t walk)
 {
     return plan_is_kept(v, place) && v->kept[place].walk == walk;
 }
 
-/* Is it a neighbour of the swept one that was matched with others, too, before this frame? */
+/* Is it of the swept keyframe's walk, and was it swept before this frame? */
 GPU_HD static inline int plan_is_swept(const struct views *v, int place)
 {
     return place != v->plan.swept && plan_is_near(v, place, v->kept[v->plan.swept].walk) &&
            v->kept[place].index < v->strand[v->plan.strand].n_swept;
 }
 
-/* Where the strand's keyframe of this index is, -1: nowhere. */
+/* The place of the strand's keyframe with this index; -1: none. */
 GPU_HD static inline int plan_place(const struct views *v, uint32_t index)
 {
     for (int j = 0; j < VIEWS_KEPT; j++)
@@ -137,7 +137,7 @@ GPU_HD static inline int plan_place(const struct views *v, uint32_t index)
     return -1;
 }
 
-/* Where the oldest keyframe of a strand that has some is. */
+/* The place of the oldest keyframe of a strand that has some. */
 GPU_HD static inline int plan_oldest(const struct views *v, int strand)
 {
     int oldest = -1;
@@ -147,8 +147,8 @@ GPU_HD static inline int plan_oldest(const struct views *v, int strand)
     return oldest;
 }
 
-/* (V3) Where a new keyframe goes: where its strand has as many as it may that of its oldest one;
- * else a free place, or that of the oldest of the strand that has most, its own among equals. */
+/* (V3) The place of a new keyframe. A full strand gives its own oldest keyframe's; otherwise it is
+ * a free place, or the oldest of the strand with the most keyframes, its own among equals. */
 GPU_HD static inline int plan_room(struct views *v)
 {
     int n[VIEWS_STRANDS] = {0}, most = v->plan.strand, unused = -1;
@@ -169,8 +169,8 @@ GPU_HD static inline int plan_room(struct views *v)
     return plan_oldest(v, most);
 }
 
-/* (V3) Does the frame become a keyframe? It does where its camera has moved or rotated away from
- * that of the last one. One thread asks this when the quantiles of depth are known. */
+/* (V3) Does the frame become a keyframe? It does where its camera has moved or turned away from the
+ * last keyframe's. One thread calls it when the quantiles of depth are known. */
 GPU_HD static inline int plan_is_new(const struct views *v)
 {
     const struct views_strand *s = &v->strand[v->plan.strand];
@@ -189,7 +189,7 @@ GPU_HD static inline int plan_is_new(const struct views *v)
            !((T.r[0] + T.r[4] + T.r[8] - 1.0f) * 0.5f >= v->params.plan_rotated_cos);
 }
 
-/* A keyframe of a walk that is over waits for nothing. */
+/* A keyframe of an earlier walk does not wait. */
 GPU_HD static inline int plan_is_due(const struct views *v, uint32_t index, uint32_t keyframes,
                                      uint32_t frames)
 {
@@ -200,8 +200,8 @@ GPU_HD static inline int plan_is_due(const struct views *v, uint32_t index, uint
             s->frame - v->kept[place].frame >= frames);
 }
 
-/* The strand of a frame's source: its own, or one that is free, or the one without a frame for
- * longest, if that is long enough. -1: none. */
+/* The strand of a frame's source: its own, else a free one, else the one idle for longest, if that
+ * is long enough. -1: none. */
 GPU_HD static inline int plan_strand(const struct views *v, uint32_t source)
 {
     int idle = 0;
@@ -215,7 +215,7 @@ GPU_HD static inline int plan_strand(const struct views *v, uint32_t source)
                                                                                             : -1;
 }
 
-/* The strand's keyframes before this index leave their places. */
+/* Frees the places of the strand's keyframes before this index. */
 GPU_HD static inline void plan_free(struct views *v, int strand, uint32_t index)
 {
     for (int j = 0; j < (int)v->n_places; j++)
@@ -223,8 +223,8 @@ GPU_HD static inline void plan_free(struct views *v, int strand, uint32_t index)
             v->kept[j].strand = -1;
 }
 
-/* (V3) The frame's strand is told of it. Where nothing connects the two a walk begins; keyframes of
- * the walks before it go when all of them are final. */
+/* (V3) Adds the frame to its strand. Where nothing connects it with the last frame a walk begins;
+ * earlier walks' keyframes go when all of them are final. */
 GPU_HD static inline void plan_join(struct views *v, const struct views_frame *f)
 {
     struct views_strand *s = &v->strand[v->plan.strand];
@@ -247,9 +247,9 @@ GPU_HD static inline void plan_join(struct views *v, const struct views_frame *f
     s->frame++;
 }
 
-/* (V21) By how much the length of poses is corrected, log2. Poses that are up to 1.25 times too
- * long are believed, and so is a length from 1.8 times on: there the network errs rather than the
- * poses. Between 1.32 and 1.6 times the whole length is corrected, in between a share of it. */
+/* (V21) log2 of the correction of the poses' length. Poses up to 1.25 times too long are believed,
+ * and so are those from 1.8 times on: there the network errs rather than the poses. From 1.32 to
+ * 1.6 times the correction is whole; between these ranges it is a share. */
 GPU_HD static inline float plan_stretch(const struct views_params *p, const struct views_length *l)
 {
     float a = l->mean < 0.0f ? -l->mean : l->mean;
@@ -306,7 +306,7 @@ GPU_HD static inline void plan_decide(struct views *v)
         p->swept = plan_place(v, s->n_swept++);
 }
 
-/* How a source stands to the swept keyframe, as far as the given poses say. */
+/* A source's pose relative to the swept keyframe, from the given poses. */
 GPU_HD static inline struct views_pose plan_pose(const struct views *v, int source)
 {
     struct views_pose p;
@@ -317,8 +317,8 @@ GPU_HD static inline struct views_pose plan_pose(const struct views *v, int sour
     return p;
 }
 
-/* (V4) The worth of the keyframe at a place as a source. Sources are taken one by one: of the
- * largest worth, and of the first place among equals. */
+/* (V4) The worth of the keyframe at a place as a source. Sources are chosen one by one by the
+ * largest worth, and the first place among equals. */
 GPU_HD static inline float plan_worth(const struct views *v, int place,
                                       const struct plan_sight *sight)
 {
@@ -329,7 +329,7 @@ GPU_HD static inline float plan_worth(const struct views *v, int place,
                : 0.0f;
 }
 
-/* (V4) What is left of its worth when the keyframe at place `taken` has become a source. */
+/* (V4) Its remaining worth when the keyframe at place `taken` has become a source. */
 GPU_HD static inline float plan_worth_left(const struct views *v, int place, int taken, float worth)
 {
     const float *o = v->kept[place].camera.T_wc.t, *t = v->kept[taken].camera.T_wc.t;
@@ -340,8 +340,8 @@ GPU_HD static inline float plan_worth_left(const struct views *v, int place, int
     return worth > 0.0f ? worth * (d2 / (d2 + apart * apart)) : worth;
 }
 
-/* How much of a view the keyframe at a place sees, if it is one that is drawn into it. Those that
- * see most are, the newer first among equals. */
+/* The share of a view that the keyframe at a place sees, if it may be drawn into it. Those that see
+ * most are drawn, the newer first among equals. */
 GPU_HD static inline float plan_share(const struct views *v, int place, int target,
                                       const struct plan_sight *sight)
 {

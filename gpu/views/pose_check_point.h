@@ -1,7 +1,7 @@
 /*
- * pose_check_point.h - what a session says of its many views: do poses and pictures agree?
+ * pose_check_point.h - do a session's poses and pictures agree?
  *
- * Nothing of what is told changes a depth; the length of poses, which is noted here, does.
+ * What a session tells of this changes no depth; the length of poses, kept here, does.
  * Maths:   MATH.md (V14), (V15), (V21)
  */
 #pragma once
@@ -26,7 +26,7 @@ GPU_HD static inline int pose_check_is_still(const struct views *v)
            (T.r[0] + T.r[4] + T.r[8] - 1.0f) * 0.5f >= v->params.pose_check_rotated_cos;
 }
 
-/* (V14) Do two pictures show the same? Where one is plain it cannot be told, and they do. */
+/* (V14) Do two pictures show the same? A plain picture is taken to. */
 GPU_HD static inline int pose_check_is_same(const struct views *v, const uint8_t *a,
                                             const uint8_t *b)
 {
@@ -90,7 +90,7 @@ GPU_HD static inline struct gpu_views pose_check_views(const struct views *v, fl
     return told;
 }
 
-/* (V21) What a frame measures adds to the mean, by the thread that tells. */
+/* (V21) Adds a frame's common value to the mean; the thread of pose_check_views() calls it. */
 GPU_HD static inline void pose_check_length(struct views *v, float common)
 {
     struct views_length *l = &v->length[v->plan.strand < 0 ? 0 : v->plan.strand];

@@ -1,6 +1,6 @@
 #include "gpu/views/refine_point.h"
 
-/* A system, and what of it belongs to the points that are summed up. */
+/* A system, and the terms of the points that are being added. */
 struct scratch {
     float A[REFINE_PAIRS], b[REFINE_UNKNOWNS], moments[VIEWS_SOURCES][REFINE_MOMENTS];
 };

@@ -1,14 +1,14 @@
 /*
- * refine_cuda.cu - the poses of a swept keyframe's sources: blurred pictures, how its depths stand
- * to those of other keyframes, then the rounds of the system
+ * refine_cuda.cu - the poses of a swept keyframe's sources: blurred pictures, the ratio of its
+ * depths to other keyframes', then the rounds of the system
  *
  * Grid:    blur: (blocks of pixels of every picture, frames), a thread a pixel. scales: (blocks of
- *          pixels of so many keyframes, frames). find: a thread a cell. choose: (1, frames).
- *          look: (blocks of points, frames), a warp a source, a lane a point. sum: (blocks of sums,
+ *          pixels and of keyframes, frames). find: a thread a cell. choose: (1, frames). look:
+ *          (blocks of points, frames), a warp a source, a lane a point. sum: (blocks of sums,
  *          frames), a warp a sum, a lane one part of it. step: (1, frames), a thread an entry of
  *          the system.
  * Order:   blur, scales, find, choose; look, sum and step once a round. Frames that refine nothing
- *          pass by.
+ *          return at once.
  */
 #include "gpu/views/refine_point.h"
 #include "gpu/views/views_cuda.cuh"
@@ -19,12 +19,12 @@
 #define LOOK_POINTS 32
 #define LOOK_THREADS 256 /* a warp for each source, and a power of two */
 #define SUM_THREADS 256
-#define BATCH 8          /* points that a lane adds at a time */
+#define BATCH 8          /* points that a lane loads at a time */
 #define SCALES 8         /* keyframes of a block */
-#define STEP_THREADS 512 /* entries of the system and of its right side, at least */
+#define STEP_THREADS 512 /* at least the entries of the system and its right side */
 
-/* What a point has of each source in v->terms; behind them gd of each point, then the sums, then
- * the system's solution. What find_kernel() found is there until points are looked at. */
+/* v->terms holds these of each source and point, then gd of each point, the sums, and the system's
+ * solution. Before the first look it holds what find_kernel() found. */
 enum { J = 0, G = 6, U = 12, V = 18, R = 24, WEIGHT, MINE, OTHER, JD, FIELDS };
 #define GD ((size_t)FIELDS * VIEWS_SOURCES * VIEWS_POINTS)
 #define SUMS (GD + VIEWS_POINTS)
@@ -83,7 +83,7 @@ static __global__ void scales_kernel(const struct views_job *first, size_t strid
         }
 }
 
-/* Where the pixels are that become points. */
+/* Finds the pixels that become points. */
 static __device__ inline uint32_t *found_of(const struct views *v)
 {
     return (uint32_t *)v->terms;
@@ -98,7 +98,7 @@ static __global__ void __launch_bounds__(FIND_THREADS)
         found_of(v)[cell] = refine_choose(v, cell);
 }
 
-/* Of a block's threads: what those before this one brought; *all: what all did. */
+/* The sum of n over the block's earlier threads; *all: over all threads. */
 static __device__ uint32_t rank_of(uint32_t n, uint32_t *all)
 {
     __shared__ uint32_t warps[CHOOSE_THREADS / 32];
@@ -118,7 +118,7 @@ static __device__ uint32_t rank_of(uint32_t n, uint32_t *all)
     return before + sum - n;
 }
 
-/* Points in the order of their cells: each thread has a run of cells. */
+/* Lists the points in the order of their cells; each thread has a run of cells. */
 static __device__ void refine_choose_points(struct views *v)
 {
     int cells = (v->w / v->cell) * (v->h / v->cell), t = (int)threadIdx.x;
@@ -148,7 +148,7 @@ static __global__ void __launch_bounds__(CHOOSE_THREADS)
         v->is_refining = 0;
 }
 
-/* What a source says of point i, for sum_kernel() to read; gd: of the point. */
+/* Writes a source's terms of point i for sum_kernel(); gd is the point's. */
 static __device__ void refine_put(const struct views *v, const struct refine_term *t, float jd,
                                   float gd, int source, uint32_t i)
 {
@@ -168,7 +168,7 @@ static __device__ void refine_put(const struct views *v, const struct refine_ter
         v->terms[GD + i] = gd;
 }
 
-/* The row of a point as it was looked at before its source moved. */
+/* A point's row from before its source moved. */
 static __device__ struct refine_row recall(const struct views *v, int source, uint32_t i)
 {
     struct refine_row o;
@@ -221,14 +221,14 @@ static __global__ void __launch_bounds__(LOOK_THREADS)
         refine_look(v, level, moved);
 }
 
-/* What a sum is made of: arrays of terms, of which some are not read. */
+/* The arrays of terms of a sum; some sums read only a few. */
 struct parts {
     const float *of[4];
     int n;
 };
 
-/* Terms of BATCH points of a part at a time, so that their loads do not wait for each other; points
- * behind the last one are read as that, and left out. */
+/* Terms of BATCH points of a part at a time, so that their loads do not wait for each other; behind
+ * the end the last point is read again and left out. */
 template <class Add>
 static __device__ float add_batches(const struct parts *p, uint32_t lane, uint32_t n, Add add)
 {
@@ -250,7 +250,7 @@ static __device__ float add_batches(const struct parts *p, uint32_t lane, uint32
     return sum;
 }
 
-/* What a part's points add to an entry of the system, of sources s and q. */
+/* What a part's points add to an entry of the system of sources s and q. */
 static __device__ float add_pairs(const struct views *v, struct refine_sum at, uint32_t lane)
 {
     int s = at.row / REFINE_POSE, a = at.row % REFINE_POSE;
@@ -315,15 +315,15 @@ static __global__ void __launch_bounds__(SUM_THREADS)
         v->terms[SUMS + number] = sum;
 }
 
-/* What a step shares: columns of the system that a factor is made of, its rows, of which the last
- * is the right side, and what the sources differ by from what odometry says. */
+/* A step's shared memory: the system's columns, the factor's rows (the last is the right side), and
+ * how the sources differ from the odometry. */
 struct shared {
     float column[2][REFINE_UNKNOWNS + 1], factor[REFINE_UNKNOWNS + 1][REFINE_UNKNOWNS + 1];
     float apart[VIEWS_SOURCES][REFINE_POSE];
 };
 
-/* The entry of the system that a thread has: column -1: none. The right side is row
- * REFINE_UNKNOWNS. Threads have column by column, so that warps have less and less to do. */
+/* A thread's entry of the system; column -1: none. The right side is row REFINE_UNKNOWNS. Threads
+ * have entries column by column, so that whole warps finish early. */
 static __device__ struct refine_sum entry_of(int t, int n)
 {
     struct refine_sum at = {0, 0};
@@ -336,7 +336,7 @@ static __device__ struct refine_sum entry_of(int t, int n)
     return at;
 }
 
-/* Which sum that is. */
+/* The number of that entry's sum. */
 static __device__ int number_of(struct refine_sum at)
 {
     return at.row == REFINE_UNKNOWNS ? REFINE_PAIRS + at.column
@@ -354,8 +354,8 @@ static __device__ float add_prior(const struct views *v, const struct shared *s,
                                           : sum;
 }
 
-/* As on the CPU, column by column, an entry a thread; the right side is one more row, which solves
- * for it. Returns 0 where there is no solution. */
+/* Cholesky as on the CPU, column by column, an entry a thread; the right side is one more row.
+ * Returns 0 where there is no solution. */
 static __device__ int factor(struct shared *s, struct refine_sum at, float own, int n)
 {
     int done = 1;
@@ -378,7 +378,7 @@ static __device__ int factor(struct shared *s, struct refine_sum at, float own, 
     return done;
 }
 
-/* From the last unknown to the first, by a warp. x: [n] */
+/* Back substitution by a warp. x: [n] */
 static __device__ void solve_back(float *x, const struct shared *s, int n)
 {
     int lane = (int)threadIdx.x, row = lane < n ? lane : 0;
@@ -419,7 +419,7 @@ static __device__ int refine_move_sources(struct views *v, struct shared *s)
     return 1;
 }
 
-/* Half of all lie in the bin that is found, or below. */
+/* Finds the bin of the median. */
 static __device__ float find_scale(const struct views *v)
 {
     __shared__ uint32_t sums[VIEWS_SCALES];
@@ -461,7 +461,7 @@ static __global__ void __launch_bounds__(STEP_THREADS)
 {
     struct views *v = views_job_of(first, stride)->v;
     __shared__ struct shared s;
-    int t = (int)threadIdx.x - 32; /* of the second warp: the first one may be busy */
+    int t = (int)threadIdx.x - 32; /* a thread of the second warp, as the first may be busy */
     if (!v || !v->is_refining)
         return;
     if (round >= REFINE_LIGHT && !refine_move_sources(v, &s)) {

@@ -1,11 +1,11 @@
 /*
- * refine_point.h - where a swept keyframe's sources really stood: their poses relative to it are
- * corrected by what their pictures say, together with the inverse depths of its points
+ * refine_point.h - pictures correct the poses of a swept keyframe's sources relative to it,
+ * together with the inverse depths of its points
  *
  * A point is the pixel of a cell with the largest step of the picture among those that the first
- * sweep has measured. Gauss-Newton on levels at three sizes of the pictures, coarse first: six
- * unknowns a source under a prior of the odometry, and the points' depths, which are eliminated.
- * Every sum of the system is taken by one thread in the order of the points.
+ * sweep measured. Gauss-Newton runs on levels at three sizes of the pictures, coarse first, with
+ * six unknowns a source under the odometry's prior; the points' depths are eliminated. Every sum of
+ * the system is added in one fixed order.
  * Maths:   MATH.md (V17)-(V20)
  */
 #pragma once
@@ -13,14 +13,14 @@
 #include "gpu/views/plan_point.h"
 
 #define REFINE_LEVELS VIEWS_LEVELS
-#define REFINE_ROUNDS 5 /* at each level */
-#define REFINE_LIGHT 2  /* rounds for gain and bias alone, before */
+#define REFINE_ROUNDS 5 /* rounds at each level */
+#define REFINE_LIGHT 2  /* earlier rounds for gain and bias alone */
 #define REFINE_SINGULAR 1e-12f
 
 #define REFINE_POSE 6
 #define REFINE_UNKNOWNS (REFINE_POSE * VIEWS_SOURCES)
 #define REFINE_PAIRS (REFINE_UNKNOWNS * (REFINE_UNKNOWNS + 1) / 2)
-#define REFINE_MOMENTS 5 /* of levels, a source: sums of 1, a, b, aa, ab */
+#define REFINE_MOMENTS 5 /* sums over a source's levels: of 1, a, b, aa, ab */
 #define REFINE_SUMS (REFINE_PAIRS + REFINE_UNKNOWNS + REFINE_MOMENTS * VIEWS_SOURCES)
 
 /* (V17) Pictures of a refinement: the keyframe's is the last. */
@@ -59,7 +59,7 @@ GPU_HD static inline int refine_blur(const uint8_t *g, int w, int h, int x, int 
     return sum;
 }
 
-/* (V17) A pixel of a level: the sum of what of the blurred picture lies in it. */
+/* (V17) A pixel of a level: the sum of the blurred pixels in it. */
 GPU_HD static inline uint16_t refine_shrink(const uint8_t *g, int w, int h, int level, int x, int y)
 {
     int n = 1 << level, sum = 0;
@@ -111,7 +111,7 @@ GPU_HD static inline struct views_point refine_point(const struct views *v, uint
     return p;
 }
 
-/* A level of a picture between pixels, and its slopes. 0: too near to the border. */
+/* A picture's level between pixels, and its slopes. Returns 0 too near to the border. */
 struct refine_sample {
     float level, dx, dy;
 };
@@ -147,7 +147,7 @@ GPU_HD static inline int refine_look(const uint16_t *p, int w, int h, int level,
 
 /* (V19) What one source says of one point: weight 0 where it does not see it. */
 struct refine_row {
-    float j[REFINE_POSE], jd; /* slopes of the residual by pose and by log inverse depth */
+    float j[REFINE_POSE], jd; /* derivatives of the residual by pose and by log inverse depth */
     float r, weight;
     float mine, other; /* levels */
 };
@@ -191,18 +191,18 @@ GPU_HD static inline struct refine_row refine_look_from(const struct views *v, i
     return o;
 }
 
-/* (V19) A row as the sums take it: g = weight j, u = g jd, v = u / h, h the point's own sum. */
+/* (V19) A row's factors in the sums: g = weight j, u = g jd, v = u / h; h is the point's sum. */
 struct refine_term {
     float j[REFINE_POSE], g[REFINE_POSE], u[REFINE_POSE], v[REFINE_POSE];
     float r, weight, mine, other;
 };
 
-/* What one source's row says of the point's depth: a part of h, and of the right side. */
+/* What one source's row adds to the point's h, and to its right side. */
 struct refine_say {
     float h, g;
 };
 
-/* e: what the row errs by. */
+/* e: the row's residual. */
 GPU_HD static inline struct refine_say refine_say(const struct views *v, const struct refine_row *o,
                                                   float e)
 {
@@ -213,7 +213,7 @@ GPU_HD static inline struct refine_say refine_say(const struct views *v, const s
     return s;
 }
 
-/* What all n sources say, in their order; said: the first one's, `apart` from one to the next. */
+/* Adds what all n sources say, in their order; `said` is the first's, and they lie `apart`. */
 GPU_HD static inline struct refine_say refine_hear(const struct views *v,
                                                    const struct refine_say *said, int apart, int n)
 {
@@ -242,12 +242,12 @@ GPU_HD static inline struct refine_term refine_term(const struct views *v,
     return t;
 }
 
-/* A sum over points has so many parts: part q has the points q, q + 32 ... They are added in
- * halves: q and q + 16, then q and q + 8 ... */
+/* Parts of a sum over points: part q has the points q, q + 32 ... Parts are added in halves: q and
+ * q + 16, then q and q + 8 ... */
 #define REFINE_PARTS 32
 
-/* Which sum is number i: an entry of the triangle (row, column), of the right side (column -1), or
- * a moment of source `row` (column -2 - moment). */
+/* Sum number i: an entry of the triangle (row, column), of the right side (column -1), or a moment
+ * of source `row` (column -2 - moment). */
 struct refine_sum {
     int row, column;
 };
@@ -271,8 +271,7 @@ GPU_HD static inline struct refine_sum refine_sum_of(int i)
     return s;
 }
 
-/* What a point adds to an entry of the triangle, of a row's source and a column's; is_same: they
- * are one. */
+/* What a point adds to an entry of the triangle; is_same: row and column are of one source. */
 GPU_HD static inline float refine_add_pair(float sum, int is_same, float g, float j, float u,
                                            float v)
 {
@@ -281,13 +280,13 @@ GPU_HD static inline float refine_add_pair(float sum, int is_same, float g, floa
     return sum - u * v;
 }
 
-/* To an entry of the right side; gd: of the point. */
+/* What a point adds to an entry of the right side; gd is the point's. */
 GPU_HD static inline float refine_add_right(float sum, float g, float r, float v, float gd)
 {
     return sum - g * r + v * gd;
 }
 
-/* To moment number i of a source. */
+/* What a point adds to moment number i of a source. */
 GPU_HD static inline float refine_add_moment(float sum, int i, float weight, float mine,
                                              float other)
 {
@@ -311,7 +310,7 @@ GPU_HD static inline void refine_light(struct views_pose *s, const float *m)
     s->bias = m[2] / n - s->gain * (m[1] / n);
 }
 
-/* What a source's pose differs by from what odometry says: position, small turn. */
+/* How a source's pose differs from the odometry's: position, then small turn. */
 GPU_HD static inline void refine_apart(const struct views_pose *s, float x[REFINE_POSE])
 {
     struct rigid back = rigid_inverse(&s->given), E = rigid_mul(&s->T, &back);
@@ -322,7 +321,7 @@ GPU_HD static inline void refine_apart(const struct views_pose *s, float x[REFIN
     x[5] = 0.5f * (E.r[3] - E.r[1]);
 }
 
-/* How unknown a moves coordinate q of a position t: an unknown turn moves it, too. */
+/* The derivative of coordinate q of position t by unknown a; turns move it, too. */
 GPU_HD static inline float refine_moves(const float *t, int q, int a)
 {
     if (a < 3)
@@ -331,8 +330,7 @@ GPU_HD static inline float refine_moves(const float *t, int q, int a)
     return a == q ? 0.0f : (a + 1) % 3 == q ? -t[3 - a - q] : t[3 - a - q];
 }
 
-/* (V19) The prior of one source, added to an entry (a, c) of its own part of the system; t: its
- * position. */
+/* (V19) What a source's prior adds to entry (a, c) of its part of the system; t: its position. */
 GPU_HD static inline float refine_prior_pair(const struct views *v, float sum, const float *t,
                                              int a, int c)
 {
@@ -344,7 +342,7 @@ GPU_HD static inline float refine_prior_pair(const struct views *v, float sum, c
                : sum;
 }
 
-/* And to entry a of its right side; x: refine_apart(). */
+/* What it adds to entry a of the right side; x: refine_apart(). */
 GPU_HD static inline float refine_prior_right(const struct views *v, float sum, const float *t,
                                               const float *x, int a)
 {
@@ -376,7 +374,7 @@ GPU_HD static inline void refine_move(struct rigid *T, const float *x)
     *T = rigid_mul(&E, T);
 }
 
-/* What a row errs by, when its source has moved by x. */
+/* A row's residual after its source has moved by x. */
 GPU_HD static inline float refine_left(const struct refine_row *o, const float *x)
 {
     float e = o->r;
@@ -385,7 +383,7 @@ GPU_HD static inline float refine_left(const struct refine_row *o, const float *
     return e;
 }
 
-/* (V19) A point's new inverse depth; s: what all sources say when they have moved. */
+/* (V19) A point's new inverse depth; s: what all moved sources say. */
 GPU_HD static inline float refine_depth(float inv, const struct refine_say *s)
 {
     float step = -s->g / s->h;
@@ -393,8 +391,8 @@ GPU_HD static inline float refine_depth(float inv, const struct refine_say *s)
     return inv * (1.0f + step + 0.5f * step * step);
 }
 
-/* (V19) Takes corrections within the method's own noise back. Returns 0 where nothing is left of
- * it, 1 where the pose is refined, -1 where it is beyond what odometry errs by. */
+/* (V19) Undoes a correction within the method's noise. Returns 0 where it did, 1 where the pose is
+ * refined, -1 where the correction exceeds odometry's error. */
 GPU_HD static inline int refine_accept(const struct views *v, struct views_pose *s)
 {
     float x[REFINE_POSE], shift = 0.0f, turn = 0.0f, away = 0.0f, most;
@@ -416,8 +414,8 @@ GPU_HD static inline int refine_accept(const struct views *v, struct views_pose 
     return 1;
 }
 
-/* Are there matches enough to pose by, and a source far enough away? Fewer match by chance, and
- * nearer ones stand where they do by odometry's error, as where the camera only turns. */
+/* Are there enough matches, and a source far enough away? Few pixels match by chance; a near
+ * source's baseline is mostly odometry's error, as where the camera only turns. */
 GPU_HD static inline int refine_is_wanted(const struct views *v)
 {
     float most = 0.0f;
@@ -432,8 +430,8 @@ GPU_HD static inline int refine_is_wanted(const struct views *v)
            most >= v->params.refine_far_m * v->params.refine_far_m;
 }
 
-/* (V20) The bin of log2 of what another keyframe measures at a pixel of the swept one over what it
- * measures itself; -1: nothing. T takes points of the other's camera to the swept one's. */
+/* (V20) The bin of log2 of another keyframe's depth over the swept one's at the same pixel; -1: no
+ * depth. T takes points of the other's camera to the swept one's. */
 #define REFINE_BIN_ONE 512.0f /* bins of an octave; VIEWS_SCALES of them around 0 */
 #define REFINE_EVERY 5
 
@@ -457,8 +455,8 @@ GPU_HD static inline int refine_scale_bin(const struct views *v, int other, cons
     return bin > 0 && bin < VIEWS_SCALES ? bin : -1;
 }
 
-/* (V20) The factor for the lengths of all sources' baselines: n were counted, half of them in `bin`
- * or below. */
+/* (V20) The factor for all sources' baselines, from n ratios; half of them lie in `bin` or
+ * below. */
 GPU_HD static inline float refine_scale(const struct views *v, int bin, uint32_t n)
 {
     float c;
@@ -472,15 +470,15 @@ GPU_HD static inline float refine_scale(const struct views *v, int bin, uint32_t
     return power_exp2(v->params.refine_scale_take * c);
 }
 
-/* Is the keyframe at this place one that a scale is taken from? */
+/* Does the keyframe at this place count for the scale? */
 GPU_HD static inline int refine_is_other(const struct views *v, int place)
 {
     return plan_is_swept(v, place) && views_is_sound(v, place);
 }
 
-/* The poses that the keyframe is swept with again, if any differs from what was given. done: the
- * systems had solutions. One source that odometry cannot have put there spoils them all: jumps are
- * not mended. */
+/* Sets the poses for the second sweep, if any differs from the given ones. done: the systems had
+ * solutions. If one source is beyond odometry's error all keep their poses: jumps are not
+ * mended. */
 GPU_HD static inline void refine_finish(struct views *v, int done, float scale)
 {
     int n = v->plan.n_sources, changed = scale != 1.0f;

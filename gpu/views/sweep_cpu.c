@@ -1,12 +1,11 @@
 /*
- * sweep_cpu.c - the sweep by bands of rows: plane by plane and source by source a band is warped,
- * and sums over windows run along its columns
+ * sweep_cpu.c - the sweep by bands of rows: each plane and source warps a band, and sums over
+ * windows run along its columns
  *
- * Rows are BORDER + whole blocks of BLOCK columns + BORDER long; what lies outside the picture is
- * 0. Loops over a block have a constant length, which the compiler turns into vector instructions.
+ * Rows are BORDER + whole blocks of BLOCK columns + BORDER long; pixels outside the picture are 0.
+ * Loops over a block have a constant length, which the compiler turns into vector instructions.
  *
- * LANES threads at most take a band each in turn, with memory of their own; no pixel needs what
- * another band makes.
+ * LANES threads at most take bands in turn, each with memory of its own; bands are independent.
  */
 #include "gpu/base/wide_cpu.h"
 #include "gpu/views/fine_point.h"
@@ -18,27 +17,27 @@
 #define LANES 4 /* of memory for bands */
 #define WINDOW ((2 * VIEWS_RADIUS + 1) * (2 * VIEWS_RADIUS + 1))
 
-/* What is read of a source for the pixels of a block. */
+/* What a block's pixels read of a source. */
 struct block {
     int at[BLOCK];                      /* pixel of the source, ... */
     uint16_t pair[BLOCK], below[BLOCK]; /* ... its levels, ... */
     int16_t a[BLOCK], b[BLOCK];         /* ... and 64ths of a pixel beyond it */
 };
 
-/* What a lane works with: a band of rows first ... last-1, and the rows of its windows from `top`
- * to bottom-1. Rows have n columns, are `stride` apart and begin behind their border. */
+/* A lane's memory: a band of rows first ... last-1, and the rows of its windows, `top` ...
+ * bottom-1. Rows have n columns, are `stride` apart and begin behind their border. */
 struct sweep_band {
     int first, last, top, bottom, w, n, stride;
-    float *across[VIEWS_SOURCES];       /* [3] what x adds to a ray's coordinates */
-    uint16_t *zeros;                    /* a row outside the picture */
-    float *inverse;                     /* [ROWS] inverse depths that are tried */
-    uint16_t *own, *warped;             /* [ROWS] levels */
-    int16_t *inside;                    /* [ROWS] */
-    uint16_t *column;                   /* a row: sums of levels, ... */
-    int *squares, *products;            /* ... of squares, and of products with the own ones */
-    int *counts;                        /* [BAND] pixels of own windows ... */
-    uint16_t *levels;                   /* [BAND] ... and sums of their levels */
-    float *root;                        /* [BAND] */
+    float *across[VIEWS_SOURCES]; /* [3] terms of x in a ray's coordinates */
+    uint16_t *zeros;              /* a row outside the picture */
+    float *inverse;               /* [ROWS] inverse depths to try */
+    uint16_t *own, *warped;       /* [ROWS] levels */
+    int16_t *inside;              /* [ROWS] */
+    uint16_t *column;             /* a row's sums of levels, ... */
+    int *squares, *products; /* ... of their squares, and of products with the keyframe's levels */
+    int *counts;             /* [BAND] pixels in the keyframe's windows ... */
+    uint16_t *levels;        /* [BAND] ... and sums of their levels */
+    float *root;             /* [BAND] */
     int16_t *best[SWEEP_HALF], *n_best; /* [BAND] */
     int16_t *scores;                    /* [VIEWS_PLANES][BAND] */
     struct sweep_sums *sums;            /* [BAND] */
@@ -143,12 +142,12 @@ static void sum_own(struct sweep_band *b, const uint8_t *grey)
             b->levels[at] = (uint16_t)s.a;
             b->root[at] = sqrtf((float)(s.n * s.aa - s.a * s.a));
         }
-        for (int x = b->w; x < b->n; x++) /* no variance comes out negative there either */
+        for (int x = b->w; x < b->n; x++) /* no variance is negative there either */
             b->counts[in_band(b, y) + (size_t)x] = WINDOW;
     }
 }
 
-/* Where the source sees a block; rest: what all but x adds to a ray's coordinates. */
+/* Where the source sees a block; rest: the ray's coordinates without the terms of x. */
 static void sweep_place_block(struct block *restrict p, int16_t *restrict inside,
                               const float *across, const float *inverse, size_t stride,
                               const struct sweep_ray *rest, const struct sweep_source *s, int w,
@@ -169,8 +168,8 @@ static void sweep_place_block(struct block *restrict p, int16_t *restrict inside
     }
 }
 
-/* The border's last pixels have a neighbour of weight 0, which may lie behind the picture: in the
- * session's memory all the same, as other maps follow. */
+/* The border's last pixels read a neighbour of weight 0 that may lie behind the picture; it is in
+ * the session's memory, since other maps follow. */
 static void sweep_fetch(struct block *p, const uint8_t *grey, int w)
 {
     for (int i = 0; i < BLOCK; i++) {
@@ -219,7 +218,7 @@ static void slide(uint16_t *restrict column, int *restrict squares, int *restric
     }
 }
 
-/* Scores of a block's windows, whose first columns are given. */
+/* Scores of a block's windows; their first columns are given. */
 static void score(int16_t *restrict scores, const uint16_t *c, const int *cc, const int *ac,
                   const int *n, const uint16_t *sum, const float *root)
 {
@@ -249,7 +248,7 @@ static int any(const int16_t *inside)
     return sum;
 }
 
-/* The better score stays; the other one is left for the next place. */
+/* The better score stays; the worse one goes on to the next place. */
 static void sweep_keep(int16_t *restrict best, int16_t *restrict scores)
 {
     for (int i = 0; i < BLOCK; i++) {
@@ -364,8 +363,8 @@ static uint16_t sweep_measure_pixel(const struct views *v, const struct sweep *s
                     : sweep_measure(v, &s->planes, scores, sums);
 }
 
-/* Scores lie step by step: only pixels that may measure are looked at by themselves, where no
- * earlier measurement may stay. `i`: the block's first pixel. */
+/* Scores lie step by step, so only pixels that may measure are read one by one, where no earlier
+ * measurement may stay. `i`: the block's first pixel. */
 static uint32_t measure_block(const struct sweep_band *b, const struct views *v,
                               const struct sweep *s, size_t at, int n, uint32_t i)
 {
@@ -399,8 +398,7 @@ static void turn_across(struct sweep_band *b, int source, const struct sweep_sou
     }
 }
 
-/* Every LANES-th band, beginning with that of the lane's number. Returns the number of
- * pixels that measure. */
+/* Sweeps every LANES-th band from the lane's number on. Returns how many pixels measure. */
 static uint32_t run_lane(const struct views *v, const struct sweep *s, int lane)
 {
     struct sweep_band *b =

@@ -1,10 +1,11 @@
 /*
- * sweep_cuda.cu - the sweep by tiles: source by source a block warps its tile and the border of its
- * windows into shared memory, for several planes at a time; a thread sums up the windows of two
- * pixels there, four levels an instruction
+ * sweep_cuda.cu - the sweep by tiles: for each source a block warps its tile and the windows'
+ * border into shared memory, several planes at a time; a thread sums the windows of two pixels
+ * there, four levels an instruction
  *
- * Grid:    (tiles, frames), a block a tile of TILE_W x TILE_H. Its threads are GROUPS groups: group
- *          g has the planes g, g + GROUPS ..., and a thread of it two pixels, one below the other.
+ * Grid:    (tiles, frames), a block a tile of TILE_W x TILE_H. Its threads form GROUPS groups:
+ *          group g has planes g, g + GROUPS ..., and each of its threads two pixels, one below the
+ *          other.
  * Waits:   once a plane and source: a group warps into one of two places while the other is read.
  */
 #include "gpu/views/fine_point.h"
@@ -20,9 +21,9 @@
 #define SIDE_W (TILE_W + BORDER)
 #define SIDE_H (TILE_H + BORDER)
 #define SIDE_PIXELS (SIDE_W * SIDE_H)
-#define SHARE ((SIDE_PIXELS + GROUP - 1) / GROUP) /* of them a thread */
+#define SHARE ((SIDE_PIXELS + GROUP - 1) / GROUP) /* pixels a thread */
 #define WORDS ((SIDE_W + 3) / 4)                  /* a row of levels */
-#define ROWS (BORDER + 2)                         /* of the windows of two pixels */
+#define ROWS (BORDER + 2)                         /* rows of two pixels' windows together */
 #define SCORES (VIEWS_PLANES + 2)                 /* of a pixel: neighbours in different banks */
 
 /* Levels, four a word. */
@@ -33,20 +34,20 @@ struct patch {
 struct tile {
     int x, y, w, h; /* its first pixel; the picture */
     struct sweep_source sources[VIEWS_SOURCES];
-    float base[VIEWS_SOURCES][3][SIDE_PIXELS]; /* of coordinates: what no depth changes */
+    float base[VIEWS_SOURCES][3][SIDE_PIXELS]; /* coordinates' terms without depth */
     struct patch own, other[GROUPS][2];
     uint8_t inside[GROUPS][2][SIDE_PIXELS];
     int16_t scores[TILE_PIXELS][SCORES];
 };
 
-/* A thread's place: its group, its number there, its upper pixel; its windows' own levels. */
+/* A thread's group, its number there, its upper pixel, and its windows of the keyframe. */
 struct place {
     int group, lane, x, y;
-    int to[SHARE]; /* byte of a patch for each of the pixels that it warps; -1: outside */
+    int to[SHARE]; /* patch bytes of the pixels that it warps; -1: outside */
     uint32_t low[ROWS], high[ROWS];
 };
 
-/* Sums over a window that a source's levels are in. */
+/* Sums over a window that use a source's levels. */
 struct sums {
     uint32_t b, bb, ab;
 };
@@ -80,7 +81,7 @@ static __device__ void load_own(struct tile *t, const uint8_t *grey)
     }
 }
 
-/* What sweep_ray_at() adds up before inverse depth. */
+/* The terms of sweep_ray_at() without inverse depth. */
 static __device__ void load_bases(struct tile *t, const struct intrinsics *K, int n_sources)
 {
     for (int i = (int)threadIdx.x; i < SIDE_PIXELS * n_sources; i += THREADS) {
@@ -109,8 +110,8 @@ static __device__ int warp(const struct tile *t, int source, int at, float inv, 
     return sweep_blend_one(g, t->w, a & 63, b & 63);
 }
 
-/* The inverse depths that are tried in step d at a thread's pixels: `guide` is NULL, and they are a
- * plane's, or [h][w] depth. Those of pixels outside the picture are not asked for. */
+/* The inverse depths of step d at a thread's pixels: a plane's where `guide` is NULL, else around
+ * guide [h][w]. They do not matter for pixels outside the picture. */
 static __device__ void inverses(float inv[SHARE], const struct tile *t, const struct place *me,
                                 const struct sweep_planes *p, const float *guide, int d)
 {
@@ -123,7 +124,7 @@ static __device__ void inverses(float inv[SHARE], const struct tile *t, const st
     }
 }
 
-/* Outside the picture all levels are 0, and add nothing to a window's sums; they stay so. */
+/* Levels outside the picture stay 0 and add nothing to a window's sums. */
 static __device__ void clear_others(struct tile *t)
 {
     uint32_t *levels = &t->other[0][0].row[0][0];
@@ -179,7 +180,7 @@ static __device__ inline void add_row(struct sums *s, const uint32_t *row, const
     s->ab = __dp4a(low, me->low[j], __dp4a(high, me->high[j], s->ab));
 }
 
-/* The windows of both pixels have all rows but the first and the last in common. */
+/* Both pixels' windows share all rows but the first and the last. */
 static __device__ void sum_windows(struct sums of[2], const struct patch *p, const struct place *me)
 {
     struct sums both = {0, 0, 0};
@@ -191,7 +192,7 @@ static __device__ void sum_windows(struct sums of[2], const struct patch *p, con
     add_row(&of[1], p->row[me->y + ROWS - 1], me, ROWS - 1);
 }
 
-/* Puts a score into the best, which fall. */
+/* Puts a score into the list of the best, in falling order. */
 static __device__ void sweep_keep(int best[SWEEP_HALF], int score)
 {
 #pragma unroll
@@ -210,7 +211,7 @@ static __device__ uint16_t sweep_measure_pixel(const struct views *v, const stru
                  : sweep_measure(v, p, scores, own);
 }
 
-/* Of the best scores of a pixel at a plane, and how many there are. */
+/* A pixel's best scores at a plane, and how many sources gave one. */
 struct tried {
     int best[SWEEP_HALF], n;
 };
@@ -230,7 +231,8 @@ static __device__ void score(struct tried *tried, const struct tile *t, const st
         }
 }
 
-/* All scores of a tile. Every thread goes as many rounds: a group may have a plane less. */
+/* All scores of a tile. All threads go through the same rounds, though a group may have one plane
+ * less. */
 static __device__ void try_all(struct tile *t, const struct place *me, const struct sweep_planes *p,
                                const float *guide, int steps, int n_sources, int alone)
 {
@@ -281,7 +283,7 @@ static __device__ struct place sweep_place_of(const struct tile *t)
     return me;
 }
 
-/* By `steps` planes, or around a guide. */
+/* Sweeps `steps` planes, or steps around a guide. */
 static __device__ void sweep_tile(struct views *v, const float *guide, int steps)
 {
     __shared__ struct tile t;

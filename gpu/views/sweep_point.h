@@ -2,7 +2,7 @@
  * sweep_point.h - the plane sweep: a keyframe's windows against its sources' at each of
  * VIEWS_PLANES inverse depths
  *
- * Pictures and scores are whole numbers, sums over windows too; what is float is one value's own.
+ * Pictures, scores and sums over windows are whole numbers; floats are never added across pixels.
  * Maths:   MATH.md (V5), (V6)
  */
 #pragma once
@@ -13,8 +13,8 @@
 #define SWEEP_NONE (-32768) /* no source sees the pixel at that plane */
 #define SWEEP_HALF 3        /* scores that make up the better half of VIEWS_SOURCES */
 
-/* Planes of a keyframe: inverse depth first + step * plane; of a fine sweep the share of inverse
- * depth from one step to the next. */
+/* Planes of a keyframe have inverse depth first + step * plane; a fine sweep's step is a share of
+ * inverse depth. */
 struct sweep_planes {
     float first, step, fine;
 };
@@ -57,9 +57,9 @@ GPU_HD static inline float sweep_clamp(float u, float most)
     return v < most ? v : most;
 }
 
-/* A point on ray (rx, ry, 1) of the keyframe at inverse depth d has, in a source's axes and times
- * d, the coordinates R (rx, ry, 1) + d t. Of x, y and z each this holds what the row shares: the
- * terms of ry and of 1, and t. */
+/* A point on ray (rx, ry, 1) of the keyframe at inverse depth d is at p in a source's axes, with d
+ * p = R (rx, ry, 1) + d t. This holds what a row shares of x, y and z: the terms of ry and of 1,
+ * and t. */
 struct sweep_ray {
     float x[3], y[3], z[3];
 };
@@ -97,8 +97,8 @@ GPU_HD static inline int sweep_place(struct intrinsics K, float x, float y, floa
     return before & (in_u == u) & (in_v == v);
 }
 
-/* (V5) The level between two pixels of a row and the two below them, each pair the left one's level
- * + 256 times the right one's, at a and b 64ths. In 16 bits: the CPU blends eight at once. */
+/* (V5) The level between four pixels, at a and b 64ths; each pair of a row is the left level + 256
+ * times the right one. It fits 16 bits, so the CPU blends eight at once. */
 GPU_HD static inline int sweep_blend(uint16_t pair, uint16_t below, int16_t a, int16_t b)
 {
     int16_t left = pair & 255, right = (int16_t)(pair >> 8);
@@ -109,7 +109,7 @@ GPU_HD static inline int sweep_blend(uint16_t pair, uint16_t below, int16_t a, i
     return (int16_t)(top + part + 32) >> 6;
 }
 
-/* (V5) The same from the first of the two pixels, w a row: 32 bits hold all of it, too. */
+/* (V5) The same from the upper left pixel's address, in 32 bits; w: pixels of a row. */
 GPU_HD static inline int sweep_blend_one(const uint8_t *g, int w, int a, int b)
 {
     int top = g[0] * 64 + a * (g[1] - g[0]), low = g[w] * 64 + a * (g[w + 1] - g[w]);
@@ -129,8 +129,8 @@ GPU_HD static inline int sweep_score(int n, int a, float root, int b, int bb, in
     return (int)((float)(n * ab - a * b) * some / (both + (1.0f - some)) * (float)SWEEP_ONE);
 }
 
-/* (V5) The mean of the better half of n scores, at least of two, by the best three; those that are
- * missing are SWEEP_NONE. alone: taken from a score that has no other. */
+/* (V5) The mean of the better half of n scores, of two at least, from the best three (SWEEP_NONE
+ * where missing). alone: the penalty of a single score. */
 GPU_HD static inline int sweep_best_half(int first, int second, int third, int n, int alone)
 {
     int two = (first + second) / 2, three = (first + second + third) / 3;
@@ -139,7 +139,7 @@ GPU_HD static inline int sweep_best_half(int first, int second, int third, int n
     return n > 1 ? some : one;
 }
 
-/* Where between its neighbours the best score's parabola is largest. */
+/* Where the parabola through the best score and its neighbours peaks. */
 GPU_HD static inline float sweep_parabola(int left, int best, int right)
 {
     int bend = left - 2 * best + right;

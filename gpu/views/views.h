@@ -2,12 +2,12 @@
  * views.h - depth of posed pictures out of many views: what a session keeps, and the stages that
  * both back ends have
  *
- * A *view* is what the map is given to fuse: depth, trust, colours, camera. Each frame makes one of
- * itself at once: its single-view depth, corrected by what keyframes have measured. A frame may
- * make a second one: a keyframe that was taken one to two seconds ago becomes final, with views of
- * both sides behind it.
+ * A *view* is what the map is given to fuse: depth, trust, colours, camera. Each frame makes a view
+ * of itself at once: its single-view depth, corrected by what keyframes have measured. It may make
+ * a second view, of a keyframe that was taken one to two seconds ago: that keyframe becomes final,
+ * now that keyframes before and after it have measured.
  *
- * Life of a keyframe, by numbers of keyframes and frames alone, at most one of each a frame:
+ * Life of a keyframe; a frame does each step for at most one keyframe:
  *   taken   its pose differs from the last one's; picture and single-view depth are kept
  *   swept   sweep_keyframes later: matched with its sources plane by plane (V3)-(V6); where
  *           the pictures say that the sources stood elsewhere, their poses are refined and it is
@@ -16,15 +16,14 @@
  *           sweep in fine steps (V23)-(V25)
  *   final   final_keyframes later: its own and the other keyframes' measurements correct its
  *           single-view depth (V8)-(V12)
- * Walks:   a source that opens another world, or had lost its tracking, begins a new *walk*.
- *          Keyframes of one walk are neighbours of each other alone. When it is over, those that
- *          wait are swept and final at once, one a frame, with the neighbours that they have.
- * Frames:  T_wc takes camera points to the session's world. Depth is metres along z.
- * Order:   counts, minima and sums of whole numbers decide all that pixels share; the rest is float
- *          arithmetic in a fixed order. Both back ends give the same bits.
- * Sources: phones that feed a session in turn have a *strand* of keyframes each: what a frame
- *          makes is of its own strand alone, and two have what each would have alone. Three share
- *          the places.
+ * Walks:   a source that opens another submap, or had lost its tracking, begins a new *walk*.
+ *          Keyframes of one walk are matched with each other alone. When the walk is over, its
+ *          waiting keyframes become swept and final at once, one a frame.
+ * Frames:  T_wc takes camera points to the submap's world. Depth is metres along z.
+ * Order:   pixels share only counts, minima and sums of whole numbers; the rest is float arithmetic
+ *          in a fixed order. So both back ends give the same bits.
+ * Sources: each phone that feeds a session has its own *strand* of keyframes, and a frame uses its
+ *          own strand alone. Two phones have as many places as one alone; three share them.
  * Memory:  all of it is laid out when the session is made, however many sources come.
  * Maths:   MATH.md (V1)-(V15), (V17)-(V21), (V23)-(V25)
  */
@@ -38,8 +37,8 @@ extern "C" {
 #endif
 
 #define VIEWS_KEPT 64                    /* places for keyframes */
-#define VIEWS_STRANDS 3                  /* a share of the places must outlast final_keyframes */
-#define VIEWS_OF_STRAND (VIEWS_KEPT / 2) /* keyframes of a strand, at most: the oldest goes */
+#define VIEWS_STRANDS 3                  /* each share of the places must outlast final_keyframes */
+#define VIEWS_OF_STRAND (VIEWS_KEPT / 2) /* keyframes of a strand, at most */
 #define VIEWS_SOURCES 5                  /* pictures that a keyframe is matched with, at most */
 #define VIEWS_PLANES 64                  /* inverse depths that are tried */
 #define VIEWS_RADIUS 3                   /* of the window that is matched: 7x7 */
@@ -49,8 +48,8 @@ extern "C" {
 #define VIEWS_GRID_H 12
 #define VIEWS_GRID (VIEWS_GRID_W * VIEWS_GRID_H)
 #define VIEWS_BINS 256    /* of log ratios */
-#define VIEWS_POINTS 3072 /* that a keyframe's sources are posed by, at most */
-#define VIEWS_LEVELS 3    /* sizes of a picture that they are posed by */
+#define VIEWS_POINTS 3072 /* points that refine a keyframe's sources, at most */
+#define VIEWS_LEVELS 3    /* sizes of a picture in that refinement */
 #define VIEWS_SCALES 512  /* bins of log ratios of measured depths */
 
 enum views_target_kind { VIEWS_FINAL, VIEWS_FRAME, VIEWS_TARGETS };
@@ -60,29 +59,30 @@ struct views_camera {
     struct intrinsics K;
 };
 
-/* A keyframe; its maps lie beside it, at its place. */
+/* A keyframe; its maps are those of the same place in struct views. */
 struct views_kept {
-    uint32_t index; /* counted from 0 over its strand */
-    uint32_t frame; /* of the strand, at which it was taken */
+    uint32_t index; /* counts the strand's keyframes from 0 */
+    uint32_t frame; /* the strand's frame that became it */
     float near_m, median_m, far_m;
-    uint32_t n_measured, n_confirmed; /* pixels that measure; that two others agree with */
+    uint32_t n_measured,
+        n_confirmed; /* pixels with a measurement; with one that two keyframes confirm */
     struct views_camera camera;
     int32_t strand;  /* -1: the place is free */
-    uint32_t submap; /* the world that its camera stands in */
+    uint32_t submap; /* whose world T_wc is in */
     uint32_t walk;   /* index of the first keyframe of its walk */
 };
 
 /* The keyframes of one source. */
 struct views_strand {
-    uint32_t used;                   /* the session's frame that was its last one; 0: it is free */
-    uint32_t source, submap, breaks; /* of that frame */
-    uint32_t frame;                  /* frames so far */
+    uint32_t used; /* number of its last frame in the session; 0: the strand is free */
+    uint32_t source, submap, breaks;    /* of its last frame */
+    uint32_t frame;                     /* frames so far */
     uint32_t n_taken, n_swept, n_final; /* keyframes so far */
     uint32_t first;                     /* index of the first keyframe of the present walk */
 };
 
-/* What frames of a strand say of the length of its poses (V21): the mean of n values (V10), from
- * 64 on a running one. */
+/* How much too long a strand's poses are (V21): the mean of n frames' values (V10), a running mean
+ * from 64 on. */
 struct views_length {
     float mean;
     uint32_t n;
@@ -90,11 +90,11 @@ struct views_length {
 
 /* A source as the swept keyframe sees it: T takes the keyframe's points to the source's camera. */
 struct views_pose {
-    struct rigid given, T; /* by the odometry; refined */
-    float gain, bias;      /* of its levels against the keyframe's */
+    struct rigid given, T; /* from the odometry; refined */
+    float gain, bias;      /* from its levels to the keyframe's */
 };
 
-/* A pixel of the swept keyframe that its sources are posed by. */
+/* A pixel of the swept keyframe that refines its sources' poses. */
 struct views_point {
     float x, y, rx, ry, inv; /* pixel, ray (rx, ry, 1), inverse depth */
 };
@@ -102,14 +102,14 @@ struct views_point {
 /* What a frame has to do; places of keyframes, -1 = none. */
 struct views_plan {
     struct views_camera camera;    /* of the frame */
-    int strand;                    /* of its source; -1: none was free, and no keyframe is its */
+    int strand;                    /* of its source; -1: no strand was free */
     float near_m, median_m, far_m; /* of its depth; 0: it has none */
     int taken, swept, final;
     int source[VIEWS_SOURCES], n_sources;
     struct views_pose pose[VIEWS_SOURCES];
-    int again;     /* poses were refined: the keyframe is swept once more */
-    int fine;      /* it is swept in fine steps, too (V23) */
-    float stretch; /* log2 of what poses are too long by (V21); 0 = they are believed */
+    int again;     /* 1: poses were refined, so the keyframe is swept once more */
+    int fine;      /* 1: the keyframe is swept in fine steps, too (V23) */
+    float stretch; /* log2 of how much too long poses are (V21); 0 = they are believed */
     int pool[VIEWS_TARGETS][VIEWS_POOL], n_pool[VIEWS_TARGETS];
 };
 
@@ -120,20 +120,20 @@ struct views_load {
 
 /* A view in the making, one value a pixel; each back end has the same. */
 struct views_target {
-    uint32_t *front;     /* float bits of the nearest depth drawn there; all ones = none */
-    uint32_t *weight;    /* of what was drawn, in VIEWS_WEIGHT_ONE-ths */
-    int32_t *sum;        /* of weight times log2 depth in 1/VIEWS_LOG_ONE */
-    float *ratio;        /* log2 of measured over single-view depth */
-    float *share;        /* its weight, 0 = nothing was measured */
-    uint32_t n_share;    /* pixels with one */
-    float sigma;         /* standard error of the middle of all ratios (V15); 0 = there are none */
-    float *nodes;        /* [VIEWS_NODES] the correction field, log2 */
-    uint32_t *bins;      /* [VIEWS_BINS] of ratios; the next three and this are left by one step */
-    float common;        /* of a solution to the next */
-    float *right, *down; /* [VIEWS_NODES] ties to the next node of a row, of a column */
+    uint32_t *front;         /* float bits of the nearest depth drawn there; all ones = none */
+    uint32_t *weight;        /* of what was drawn, in VIEWS_WEIGHT_ONE-ths */
+    int32_t *sum;            /* of weight times log2 depth in 1/VIEWS_LOG_ONE */
+    float *ratio;            /* log2 of measured over single-view depth */
+    float *share;            /* weight of the ratio, 0 = nothing was measured */
+    uint32_t n_share;        /* pixels whose ratio has a weight */
+    float sigma;             /* standard error of the ratios' median (V15); 0 = there are none */
+    float *nodes;            /* [VIEWS_NODES] the correction field, log2 */
+    uint32_t *bins;          /* [VIEWS_BINS] counts of ratios */
+    float common;            /* the ratios' common value (V10) */
+    float *right, *down;     /* [VIEWS_NODES] ties to the next node of a row, of a column */
     struct views_load *load; /* [VIEWS_NODES] what the pixels around each node say */
     float *depth;            /* out: metres, 0 = none */
-    uint8_t *trust;          /* out: 0 = is not fused ... 255 = measured by many views that agree */
+    uint8_t *trust;          /* out: 0 = not to be fused ... 255 = many views agree */
 };
 
 /* Where the camera stood when its pose last changed, and what it saw (V14). */
@@ -141,23 +141,23 @@ struct views_anchor {
     int set;
     struct rigid T_wc;
     uint8_t grey[VIEWS_GRID];
-    uint32_t n_frozen; /* frames since, in a row, that saw something else */
+    uint32_t n_frozen; /* frames in a row that saw something else since */
 };
 
 struct views {
     struct views_params params;
     int w, h;
     uint32_t n_pixels;
-    int step, nodes_w, nodes_h; /* pixels between nodes of the field; its nodes */
+    int step, nodes_w, nodes_h; /* pixels between nodes of the field; numbers of nodes */
 
     /* between frames */
-    uint32_t frame;    /* of the session, so far */
-    uint32_t n_places; /* that ever had a keyframe: the first ones */
+    uint32_t frame;    /* frames of the session so far */
+    uint32_t n_places; /* the first n_places places have had a keyframe */
     struct views_strand strand[VIEWS_STRANDS];
     struct views_length length[VIEWS_STRANDS];
     struct views_kept kept[VIEWS_KEPT];
     uint8_t *grey, *rgb; /* [VIEWS_KEPT][h][w], [VIEWS_KEPT][h][w][3] */
-    uint16_t *single;    /* [VIEWS_KEPT][h][w] single-view depth, as views_code() has it */
+    uint16_t *single;    /* [VIEWS_KEPT][h][w] single-view depth, coded by views_code() */
     uint16_t *own;       /* [VIEWS_KEPT][h][w] what the sweep measured, 0 = nothing */
     uint8_t *contrast;   /* [VIEWS_KEPT][h][w] what fine sweeps match (V25) */
     uint8_t *agree;      /* [VIEWS_KEPT][h][w] keyframes that measured the same surface */
@@ -166,32 +166,33 @@ struct views {
     /* of the frame */
     struct views_plan plan;
     uint8_t *grey_now;          /* [h][w] */
-    struct sweep_band *band;    /* CPU alone: what its sweep works with */
-    int cell;                   /* pixels a side of a cell that one point is chosen from */
+    struct sweep_band *band;    /* CPU alone: scratch of the sweep */
+    int cell;                   /* side of the cell that gives one point, pixels */
     uint16_t *pyramid;          /* blurred pictures at three sizes: sources, then the keyframe */
     struct views_point *points; /* [VIEWS_POINTS] */
     uint32_t n_points, scales[VIEWS_SCALES];
-    float *terms;    /* CUDA alone: what points add to sums (refine_cuda.cu), and the sums */
+    float *terms;    /* CUDA alone: the points' terms of sums (refine_cuda.cu), and the sums */
     int is_refining; /* CUDA alone: rounds are to come */
     struct views_target target[VIEWS_TARGETS];
     struct gpu_views told;
 };
 
-/* One frame, as the stages before have left it. */
+/* One frame: what earlier stages of the line made. */
 struct views_frame {
     const uint8_t *rgb;    /* [h][w][3] */
-    const uint16_t *level; /* [h][w] brightness, 8 a level, before colours were rounded */
+    const uint16_t *level; /* [h][w] brightness in 1/8 levels, from unrounded colours */
     const float *depth;    /* [h][w] */
     struct rigid T_wc;
     struct intrinsics K;
-    /* Whose it is, its world, and how often tracking had been lost before it: where the world or
-     * the number differs from the source's last frame, a walk begins. */
+    /* Its source, its submap, and how often tracking was lost before it. A walk begins where submap
+     * or breaks differ from the source's last frame. */
     uint32_t source, submap, breaks;
-    uint32_t goes_on; /* its pose goes on from that frame's, although its world is another one */
-    uint32_t begins;  /* its pose does not, although its world is the same: a walk begins, too */
+    /* 1: its pose continues that frame's, although its submap differs: no walk begins */
+    uint32_t goes_on;
+    uint32_t begins; /* 1: its pose does not, although its submap is the same: a walk begins */
 };
 
-/* Where a frame stood whose pose is known behind the stages before alone, as of its views_frame. */
+/* The pose of a views_frame that only an earlier stage on the device knows. */
 struct views_stand {
     struct rigid T_wc;
     uint32_t begins;
@@ -206,7 +207,7 @@ GPU_HD static inline size_t views_pyramid_pixels(int w, int h)
     return n;
 }
 
-/* Cuts memory up into v's maps; with base NULL it only adds up. Returns the bytes. */
+/* Lays v's maps out in memory at `base`; NULL only counts. Returns the bytes. */
 size_t views_lay_out(struct views *v, uint8_t *base, int w, int h);
 /* The same for v->band, in memory of the CPU. */
 size_t sweep_cpu_lay_out(struct views *v, uint8_t *base);
@@ -217,13 +218,13 @@ size_t refine_cuda_lay_out(struct views *v, uint8_t *base);
 /* The stages of a frame, in this order. */
 void plan_cpu(struct views *v, const struct views_frame *f);
 void sweep_cpu(struct views *v);
-void refine_cpu(struct views *v); /* sweeps again, if it has to */
+void refine_cpu(struct views *v); /* refines poses and, where they changed, sweeps again */
 void fine_cpu(struct views *v);   /* sweeps in fine steps, where that is worth it */
 void agree_cpu(struct views *v);
 void draw_cpu(struct views *v);
 void field_cpu(struct views *v, const struct views_frame *f);
 
-/* What fine_cpu() is made of; the guide is target[VIEWS_FINAL].depth, until that is drawn. */
+/* The parts of fine_cpu(). The guide lies in target[VIEWS_FINAL].depth until that is drawn. */
 void agree_own_cpu(struct views *v); /* the swept keyframe's measurements alone */
 void field_guide_cpu(struct views *v);
 void sweep_fine_cpu(struct views *v);

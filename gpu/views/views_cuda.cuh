@@ -9,7 +9,7 @@
 
 #define VIEWS_BLOCK 256 /* threads, a pixel each */
 
-/* Every kernel asks for its job first, and waits for the kernel before it by that. */
+/* A kernel calls this first, and so waits for the previous kernel. */
 static __device__ inline const struct views_job *views_job_of(const struct views_job *first,
                                                               size_t stride)
 {
@@ -29,7 +29,7 @@ static inline uint32_t views_blocks(const struct views_batch *b)
 
 typedef void views_kernel(const struct views_job *first, size_t stride);
 
-/* A kernel that is told more than where its jobs are. */
+/* Launches a kernel with arguments besides its jobs. */
 template <class Kernel, class... More>
 static inline int views_launch_by(Kernel *kernel, dim3 grid, unsigned threads,
                                   const struct views_batch *b, struct err *err, More... more)

@@ -1,11 +1,11 @@
 /*
  * views_cuda.h - the stages of many views on CUDA (internal to gpu/)
  *
- * A batch of frames runs as one launch a stage: blockIdx.y is the frame. A kernel of a stage that a
- * frame has no use for returns at once: most frames sweep no keyframe.
+ * A batch of frames runs as one launch a stage: blockIdx.y is the frame. A kernel returns at once
+ * where a frame does not need its stage: most frames sweep no keyframe.
  * Order:   plan, store, sweep, refine (pictures, scales, poses), sweep, agree (the swept alone),
  *          guide (sample, solve, apply), sweep in fine steps, agree, draw twice, sample,
- *          solve, apply: each reads what all pixels of the one before have written.
+ *          solve, apply: each kernel reads what all pixels of the previous one have written.
  */
 #pragma once
 
@@ -22,7 +22,7 @@ extern "C" {
 struct views_job {
     struct views *v; /* NULL: this place in the batch is empty, or its session has no views */
     struct views_frame frame;
-    const struct views_stand *stand; /* NULL: as the frame says */
+    const struct views_stand *stand; /* NULL: the frame's own pose counts */
 };
 
 /* Jobs in device memory, `stride` bytes from one to the next. */
@@ -30,9 +30,9 @@ struct views_batch {
     const struct views_job *first;
     size_t stride;
     int n;
-    uint32_t pixels_max; /* of the largest picture among them */
-    int w_max, h_max;    /* its sides, at most */
-    int refines;         /* poses of sources are refined */
+    uint32_t pixels_max; /* pixels of the largest picture */
+    int w_max, h_max;    /* its largest sides */
+    int refines;         /* 1: sources' poses are refined */
     cudaStream_t stream;
 };
 

@@ -1,8 +1,8 @@
 /*
  * views_params.h - what the stages of many views were tuned with
  *
- * Chosen on: what docs/TRIED.md and the commits say. A cosine bounds an angle. Sizes, rounds and
- * the units of whole numbers stand in the stages' headers.
+ * "Chosen on" names runs in docs/TRIED.md and the commits. A cosine bounds an angle. Sizes, rounds
+ * and the units of whole numbers stand in the stages' headers.
  */
 #pragma once
 
@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#define VIEWS_LENGTH_FRAMES 64 /* that the length of poses is a mean of, at most */
+#define VIEWS_LENGTH_FRAMES 64 /* frames in the mean length of poses, at most */
 
 #ifdef __cplusplus
 extern "C" {

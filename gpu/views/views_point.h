@@ -69,8 +69,8 @@ GPU_HD static inline uint8_t views_grey(const uint8_t *rgb)
     return (uint8_t)((77u * rgb[0] + 150u * rgb[1] + 29u * rgb[2] + 128u) >> 8);
 }
 
-/* (V7) Do a keyframe's measurements confirm each other? Where poses are wrong or there is no
- * parallax they agree by chance alone. */
+/* (V7) Are enough of a keyframe's measurements confirmed? With wrong poses or no parallax they
+ * agree by chance alone. */
 GPU_HD static inline int views_confirms(const struct views *v, int place, uint32_t least_of)
 {
     const struct views_kept *k = &v->kept[place];
