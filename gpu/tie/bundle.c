@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CANDIDATES 3 /* of a keyframe, that look most alike, are looked at closely */
+#define CANDIDATES 3 /* most similar keyframes that are confirmed, of each keyframe */
 #define ROUNDS 16
 
 struct of_keyframe {
-    int32_t before; /* the keyframe that the path came from, -1: it begins here */
+    int32_t before; /* the previous keyframe of its path, -1: it begins here */
     uint32_t path;  /* first keyframe of its path */
     double way;     /* metres along its path */
     struct sim3 place;
@@ -20,7 +20,7 @@ struct bundle {
     struct ties *ties;
     const struct tie_params *p; /* of ties */
     uint32_t n, next;           /* next: keyframe to compare */
-    int round;                  /* of the graph, -1: not begun */
+    int round;                  /* the graph's; -1: not begun */
     struct graph *graph;
     struct of_keyframe at[TIES_KEYFRAMES];
     struct graph_node node[TIES_KEYFRAMES], was[TIES_KEYFRAMES];
@@ -39,8 +39,8 @@ static const struct ties_keyframe *keyframe(const struct bundle *b, uint32_t k)
 
 /* ------------------------------------------------------------------------- paths */
 
-/* The keyframe that the path to keyframe k came from: the last of its world or, where the world
- * goes on from another one, the last of that. */
+/* The keyframe before keyframe k on its path: the last one of its submap or, where the submap
+ * continues another, of that one. */
 static int32_t find_before(const struct bundle *b, uint32_t k)
 {
     uint32_t world = keyframe(b, k)->world;
@@ -71,7 +71,7 @@ static double turn_of(const struct sim3 *T)
     return sqrt(d[0] * d[0] + d[1] * d[1] + d[2] * d[2]);
 }
 
-/* How camera k lies in camera i, by poses that are of the same axes. */
+/* The pose of camera k in camera i, from poses in the same axes. */
 static void bundle_between(struct sim3 *T, const struct bundle *b, uint32_t k, uint32_t i)
 {
     struct sim3 T_i;
@@ -136,7 +136,7 @@ void bundle_free(struct bundle **b)
 
 /* ------------------------------------------------------------------------- pairs */
 
-/* May keyframes k and i, which is earlier, show one place again? */
+/* May keyframe k show the place of the earlier keyframe i again? */
 static bool may_meet(const struct bundle *b, uint32_t k, uint32_t i)
 {
     if (b->at[k].path == b->at[i].path)
@@ -196,7 +196,7 @@ static bool is_near(const struct bundle *b, uint32_t k, uint32_t i)
            fabs(b->at[k].way - b->at[i].way) <= b->p->bundle_near_m;
 }
 
-/* The transform by which a pair moves what lies around the first camera of p. */
+/* Where a pair puts the first camera of p. */
 static void says(struct sim3 *at, const struct bundle *b, const struct graph_edge *pair,
                  const struct graph_edge *p)
 {
@@ -208,7 +208,7 @@ static void says(struct sim3 *at, const struct bundle *b, const struct graph_edg
     small_mul(at, &b->was[pair->b].T, at);
 }
 
-/* (W11) Two pairs of different keyframes that say the same. */
+/* (W11) Do two pairs of different keyframes agree? */
 static bool agree(const struct bundle *b, const struct graph_edge *p, const struct graph_edge *q)
 {
     struct sim3 by_p, by_q;
@@ -223,7 +223,7 @@ static bool agree(const struct bundle *b, const struct graph_edge *p, const stru
     return sim3_angle_deg(&by_p, &by_q) < b->p->bundle_same_deg;
 }
 
-/* Only pairs that another one supports stay. */
+/* Drops pairs that no other pair supports. */
 static void keep_supported(struct bundle *b)
 {
     uint32_t n = 0;
@@ -248,7 +248,7 @@ static int by_size(const void *a, const void *b)
     return (*p > *q) - (*p < *q);
 }
 
-/* Median of what pairs are off by, and how many of them hold. */
+/* The median of the pairs' errors, and how many pairs hold. */
 static double bundle_look(struct bundle *b, uint32_t *n_hold)
 {
     *n_hold = 0;
@@ -282,7 +282,7 @@ static void add_path(struct bundle *b, uint32_t k)
         sigma_of(p->bundle_least_rad, p->bundle_path_rad, p->bundle_rotation_rad, m, rad);
 }
 
-/* The first keyframe of all that hang together stays where it is. */
+/* Fixes the first keyframe of each connected group. */
 static void fix_firsts(struct bundle *b)
 {
     uint32_t first[TIES_KEYFRAMES];
@@ -303,7 +303,7 @@ static void fix_firsts(struct bundle *b)
         b->node[k].fixed = first[k] == k;
 }
 
-/* All keyframes were compared. Returns whether there is something to solve. */
+/* Ends the comparisons. Returns whether there is something to solve. */
 static bool begin_graph(struct bundle *b)
 {
     uint32_t n_hold;
@@ -327,7 +327,7 @@ static bool begin_graph(struct bundle *b)
     return false;
 }
 
-/* (W13) What the graph says is taken or left. */
+/* (W13) Accepts or rejects the graph's answer. */
 static void bundle_judge(struct bundle *b)
 {
     uint32_t n_hold;

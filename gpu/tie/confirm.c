@@ -11,7 +11,7 @@
 
 /* ------------------------------------------------------------------------- matches */
 
-/* The best partner of each of a's first n corners; -1 where it is not clear. */
+/* The best partner of each of a's first n corners; -1 where none is clear. */
 static void best_of(int16_t *best, const struct describe_keyframe *a, int n,
                     const struct describe_keyframe *b, const struct tie_params *p)
 {
@@ -44,7 +44,7 @@ int confirm_alike(const struct describe_keyframe *a, const struct describe_keyfr
     return alike;
 }
 
-/* (W3) Corners that are each other's best. */
+/* (W3) Pairs of corners that are each other's best partners. */
 static int match(struct confirm_match *m, const struct describe_keyframe *a,
                  const struct describe_keyframe *b, const struct tie_params *p)
 {
@@ -72,13 +72,13 @@ static bool lift(double p[3], const struct intrinsics *K, const struct describe_
     return c->depth > 0;
 }
 
-/* One corner seen by the other camera: what is off, the inverse of what it may be off by, and how
- * both follow a turn and shift behind T. */
+/* A corner seen by the other camera: its error, the inverse of its covariance, and the error's
+ * derivatives by a turn and shift behind T. */
 struct sight {
     double off[2], precision[3], turn[2][6];
 };
 
-/* How a value of gradient g at point p follows a turn w and shift v of p: g (w x p + v). */
+/* The derivative by a turn w and shift v of p of a value with gradient g there: g (w x p + v). */
 static void confirm_follow(double turn[6], const double g[3], const double p[3])
 {
     turn[0] = p[1] * g[2] - p[2] * g[1];
@@ -87,16 +87,16 @@ static void confirm_follow(double turn[6], const double g[3], const double p[3])
     memcpy(turn + 3, g, 3 * sizeof(*g));
 }
 
-/* What is seen from one camera by another: `there` takes points of it to a common world, which
- * `into` takes to the other camera. */
+/* A view from one camera into another: `there` takes its points to a common world, `into` takes
+ * them on to the other camera. */
 struct way {
     const struct sim3 *there, *into;
     const struct intrinsics *K_from, *K_to;
     const struct tie_params *p;
 };
 
-/* (W4) The turn and shift is of the point where it is in the common world. Returns false where
- * nothing can be seen. */
+/* (W4) The turn and shift act on the point in the common world. Returns false where it cannot be
+ * seen. */
 static bool confirm_look(struct sight *s, const struct way *way, const struct describe_corner *from,
                          const struct describe_corner *to)
 {
@@ -140,7 +140,7 @@ static double chi2(const struct sight *s)
            s->off[1] * s->off[1] * s->precision[2];
 }
 
-/* Is a match right? A corner without depth is judged by the other one's alone. */
+/* Is a match right? Where a corner has no depth, only the other corner's is judged. */
 static bool is_right(const struct way ways[2], const struct describe_corner *a,
                      const struct describe_corner *b)
 {
@@ -157,7 +157,8 @@ static bool is_right(const struct way ways[2], const struct describe_corner *a,
     return any;
 }
 
-/* The ways between a link's cameras, where X takes a's world to b's, and what they point to. */
+/* The transforms between a link's cameras; X takes a's submap to b's; `way` points to the
+ * transforms. */
 struct ways {
     struct sim3 to_b, from_a, from_b, to_a;
     struct way way[2];
@@ -196,7 +197,7 @@ static double apart(const double p[3], const double q[3])
     return sqrt(x * x + y * y + z * z);
 }
 
-/* The motion of three matches. Returns false where their edges are not alike, or too short. */
+/* The motion of three matches. Returns false where their edges differ or are too short. */
 static bool of_three(struct sim3 *T, const struct confirm_match *const m[3],
                      const struct confirm_link *l)
 {
@@ -216,7 +217,7 @@ static bool of_three(struct sim3 *T, const struct confirm_match *const m[3],
     return sim3_fit(T, p[0], q[0], NULL, 3, false, NULL) == 0;
 }
 
-/* (W5) Of motions of three matches that which explains the most. The same ones in every run. */
+/* (W5) The motion of three matches that explains most matches. Every run tries the same triples. */
 static int search(struct sim3 *best, const struct confirm_link *l)
 {
     uint32_t state = 12345;
@@ -256,8 +257,8 @@ static void confirm_add(double *A, double *g, const struct sight *s, double sign
     }
 }
 
-/* (W6) The motion that is least off, wrong matches counting little. A turn and shift of a's points
- * moves X by itself, that of b's points by its opposite. */
+/* (W6) Refines the motion by robust least squares. A turn and shift of a's points moves X by
+ * itself, one of b's points by its opposite. */
 static void refine(struct sim3 *X, const struct confirm_link *links, int n)
 {
     for (int round = 0; round < ROUNDS; round++) {
@@ -311,7 +312,7 @@ static int cells(const struct confirm_match *m, int n, const struct describe_key
     return n_seen;
 }
 
-/* Where both see depth: log of b's over a's as b has it. Returns how many cells of a's grid. */
+/* Where both have depth: log of b's over a's, seen from b. Returns how many cells of a's grid. */
 static int ratios(float *log_ratio, const struct sim3 *T, const struct describe_keyframe *a,
                   const struct describe_keyframe *b)
 {

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-/* The same move with axes of the camera turned round. */
+/* The same move in other axes of the camera. */
 static void turn_axes(struct sim3 *m, double x, double y, double z)
 {
     const double s[3] = {x, y, z};
@@ -14,7 +14,7 @@ static void turn_axes(struct sim3 *m, double x, double y, double z)
     }
 }
 
-/* The move that poses say, read so. */
+/* The move that poses give when read in a convention. */
 static void read_so(struct sim3 *m, enum convention c, const struct rigid *T_a,
                     const struct rigid *T_b)
 {

@@ -4,10 +4,10 @@
 #include <stdbool.h>
 #include <string.h>
 
-#define BORDER 20  /* pixels of a level: no corner is nearer to its edge */
-#define PATCH 13   /* tests of a descriptor are within this of the corner */
-#define RADIUS 3   /* of the window that a corner is judged by */
-#define CELLS_X 10 /* each cell of a level gives its best corners first */
+#define BORDER 20  /* pixels between a corner and its level's edge, at least */
+#define PATCH 13   /* pixels from the corner to a descriptor's tests, at most */
+#define RADIUS 3   /* half side of a corner's window */
+#define CELLS_X 10 /* cells of a level, each with its best corners */
 #define CELLS_Y 8
 #define A_CELL 6
 
@@ -147,7 +147,7 @@ static bool is_peak(const float *at, size_t w, float least)
     return true;
 }
 
-/* Puts one into a list that begins with the strongest and holds `most`. */
+/* Puts a corner into a list of the `most` strongest, in falling order. */
 static int enter(struct found *list, int n, int most, const struct found *f)
 {
     int i = n < most ? n : most - 1;
@@ -160,7 +160,7 @@ static int enter(struct found *list, int n, int most, const struct found *f)
     return n < most ? n + 1 : n;
 }
 
-/* The best corners of each cell of a level, of these the strongest `most`. */
+/* Finds the best corners of each cell of a level, and of these the strongest `most`. */
 static int describe_choose(struct found *list, int most, const float *response,
                            const struct plane *s, float least)
 {
@@ -204,7 +204,8 @@ static void direction(float *c, float *s, const uint8_t *at, size_t w)
     *s = length > 0 ? (float)my / length : 0;
 }
 
-/* The next of a fixed row of numbers, about normal, of deviation PATCH / 2.5, within PATCH. */
+/* The next of a fixed sequence of numbers, about normal with deviation PATCH / 2.5, within
+ * PATCH. */
 static float describe_draw(uint32_t *state)
 {
     float sum = 0;
@@ -248,7 +249,7 @@ static void describe_describe(uint64_t bits[DESCRIBE_WORDS], float tests[64 * DE
     }
 }
 
-/* Depth at a place of the picture, 0 where it is not known or steps. */
+/* Depth at a place of the picture, 0 where it is unknown or has a step. */
 static float depth_at(const struct describe_picture *p, float x, float y, float step)
 {
     int i = (int)((x + 0.5f) * (float)p->depth_w / (float)p->width);
@@ -270,7 +271,7 @@ static float depth_at(const struct describe_picture *p, float x, float y, float 
     return here > 0 && isfinite(here) && hi <= step * lo ? here : 0;
 }
 
-/* By how much the peak of a parabola through three values is off the middle one, -1/2...1/2. */
+/* The offset of the peak of a parabola through three values from the middle one, -1/2...1/2. */
 static float peak_of(float before, float at, float after)
 {
     float bend = before - 2 * at + after;

@@ -1,5 +1,5 @@
 /*
- * describe.h - what is kept of a keyframe so that its place is known again
+ * describe.h - what is kept of a keyframe to recognise its place again
  *
  * Corners of a grey picture with a binary descriptor each, turned to the direction in which the
  * corner is brightest, at three sizes of the picture; and the depth there. Runs on the host with
@@ -21,7 +21,7 @@ extern "C" {
 #define DESCRIBE_CORNERS 320
 #define DESCRIBE_WORDS 4          /* of 64 bits: a descriptor */
 #define DESCRIBE_LEVELS 3         /* sizes of the picture: 1, 0.71, 0.5 */
-#define DESCRIBE_PIXELS (1 << 17) /* larger pictures are made smaller by a whole number */
+#define DESCRIBE_PIXELS (1 << 17) /* larger pictures are reduced by a whole number */
 #define DESCRIBE_SIDE_LEAST 64    /* smaller ones have no corners */
 #define DESCRIBE_GRID_W 32        /* depth kept over the whole picture */
 #define DESCRIBE_GRID_H 24
@@ -29,20 +29,20 @@ extern "C" {
 struct describe_corner {
     float x, y;  /* pixels of K */
     float depth; /* metres, 0 = not known, or the corner is beside a step of depth */
-    float sigma; /* pixels: how well its place is known, by the size it was found at */
+    float sigma; /* deviation of its place, pixels, from the size that it was found at */
     uint64_t bits[DESCRIBE_WORDS];
 };
 
 struct describe_keyframe {
     struct intrinsics K;
-    int w, h; /* of the picture that K is of */
+    int w, h; /* sides of K's picture */
     int n;
     struct describe_corner corner[DESCRIBE_CORNERS]; /* strongest first */
     float depth[DESCRIBE_GRID_H * DESCRIBE_GRID_W];  /* at the middle of each cell, 0 = none */
 };
 
 struct describe_picture {
-    /* of the colour picture, of which grey is a smaller one by a whole number: describe_grey() */
+    /* the colour picture's; grey is reduced by a whole number: describe_grey() */
     int width, height;
     struct intrinsics K;
     const uint8_t *grey; /* [grey_h][grey_w] */
@@ -57,7 +57,7 @@ struct describe_room {
     float response[DESCRIBE_PIXELS], tests[64 * DESCRIBE_WORDS][4];
 };
 
-/* Fills grey [DESCRIBE_PIXELS] and what p says of it, of rgb [height][width][3]. Cost: 0.3 ms for
+/* Fills grey [DESCRIBE_PIXELS] and p's fields of it from rgb [height][width][3]. Cost: 0.3 ms for
  * 320 x 240 */
 void describe_grey(struct describe_picture *p, uint8_t *grey, const uint8_t *rgb);
 

@@ -5,10 +5,10 @@
 #include <string.h>
 
 #define ROUNDS 20
-#define SETTLED 1e-6 /* metres, radians: nothing moves any more */
+#define SETTLED 1e-6 /* metres, radians: a smaller move is none */
 
-/* Nodes become known along edges, the best known first, so that a start is not that of a claim
- * where there is a tie. */
+/* Makes nodes known along edges, the surest edge first, so that a tie gives a start before a claim
+ * does. */
 static void spread(struct graph_node *node, const struct graph_edge *edge, uint32_t n_edges)
 {
     for (;;) {
@@ -35,7 +35,7 @@ static void spread(struct graph_node *node, const struct graph_edge *edge, uint3
     }
 }
 
-/* What an edge is off by, in its deviations: turn, then shift of b's camera from a's. */
+/* An edge's error in its deviations: turn, then shift of b's camera from a's. */
 static double off(double e[6], double c_a[3], double c_b[3], const struct graph_edge *edge,
                   const struct graph_node *node)
 {
@@ -58,7 +58,7 @@ static double off(double e[6], double c_a[3], double c_b[3], const struct graph_
     return sum;
 }
 
-/* How e follows a turn and shift of a node whose camera is at c: 6 x 6, times sign. */
+/* The derivative of e by a turn and shift of a node whose camera is at c: 6 x 6, times sign. */
 static void graph_follow(double J[6][6], const double c[3], const struct graph_edge *edge,
                          double sign)
 {
@@ -78,14 +78,14 @@ struct graph {
     const struct graph_edge *edge;
     uint32_t n_nodes, n_edges;
     int n;      /* unknowns */
-    int *row;   /* of each node, -1: it does not move */
-    int *first; /* [n] of each row of A, the first column */
-    size_t *at; /* [n] of each row of A, where that lies */
+    int *row;   /* each node's; -1: it does not move */
+    int *first; /* [n] first column of each row of A */
+    size_t *at; /* [n] where that column lies */
     double *A, *d;
     size_t n_A;
 };
 
-/* The lower half of what an edge adds to the rows of one node and the columns of another. */
+/* Adds an edge's lower half to the rows of one node and the columns of another. */
 static void graph_add(struct graph *g, int row_i, double Ji[6][6], int row_k, double Jk[6][6],
                       double weight)
 {
@@ -143,7 +143,7 @@ bool graph_round(struct graph *g, double wrong)
     return most > SETTLED;
 }
 
-/* Where the rows of A lie: each begins with the first node that an edge ties it to. */
+/* Lays out the rows of A: each begins at the first node that an edge ties it to. */
 static void graph_lay_out(struct graph *g)
 {
     for (uint32_t i = 0; i < g->n_nodes; i++)

@@ -98,7 +98,7 @@ bool small_solve(double *a, double *b, int n)
     return true;
 }
 
-/* Four sums side by side, so that an addition need not wait for the one before it. */
+/* A product in four sums side by side, so that no addition waits for the previous one. */
 static double small_dot(const double *a, const double *b, int n)
 {
     double sum[4] = {0, 0, 0, 0};
@@ -112,7 +112,7 @@ static double small_dot(const double *a, const double *b, int n)
     return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
-/* Row i of the factor, from those above it. Returns false if there is none. */
+/* Row i of the factor, from the rows above. Returns false if there is none. */
 static bool factor_row(double *a, const size_t *at, const int *first, int i)
 {
     double *row = a + at[i], d;

@@ -22,6 +22,6 @@ void small_log(double d[6], const struct sim3 *T);
 /* A x = b by Cholesky. a [n][n], its lower half is read: destroyed. b [n]: becomes x. Returns false
  * if A is not positive definite. */
 bool small_solve(double *a, double *b, int n);
-/* The same of a system of which row r has nothing before column first[r]: its columns from there to
+/* The same for a system whose row r is empty before column first[r]: its columns from there to
  * r lie at a + at[r], and so do those of the factor. */
 bool small_solve_rows(double *a, const size_t *at, const int *first, double *b, int n);

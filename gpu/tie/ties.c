@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CANDIDATES 6 /* that look most alike are looked at closely */
+#define CANDIDATES 6 /* most similar keyframes that are confirmed */
 
 int ties_new(struct ties **out, const struct tie_params *params, struct err *err)
 {
@@ -67,8 +67,8 @@ static bool is_between(const struct ties *t, const struct ties_pair *p, uint32_t
     return world_of(t, p->a) == a && world_of(t, p->b) == b;
 }
 
-/* The place for a pair of so many matches: a free one, or the weakest of its two worlds where there
- * are as many of them as are kept. NULL: it is weaker than those. */
+/* The place for a pair of so many matches: a free one or, when its two submaps have all they may,
+ * their weakest pair's. NULL: it is weaker. */
 static struct ties_pair *place_for(struct ties *t, uint32_t a, uint32_t b, int n)
 {
     struct ties_pair *weakest = NULL;
@@ -85,7 +85,7 @@ static struct ties_pair *place_for(struct ties *t, uint32_t a, uint32_t b, int n
     return weakest && weakest->n < n ? weakest : NULL;
 }
 
-/* Confirms two keyframes and keeps them. Returns whether it did. */
+/* Confirms two keyframes and keeps the pair. Returns whether it did. */
 static bool try_pair(struct ties *t, uint32_t k, uint32_t other)
 {
     uint32_t a = world_of(t, k) < world_of(t, other) ? k : other, b = a == k ? other : k;
@@ -113,7 +113,7 @@ static bool try_pair(struct ties *t, uint32_t k, uint32_t other)
     return p != NULL;
 }
 
-/* What is known of two worlds that meet in a cut, or of one: what its path errs by. */
+/* The path's error in two submaps that meet in a cut, or in one submap. */
 static const struct ties_claim *cut_of(const struct ties *t, uint32_t a, uint32_t b)
 {
     for (int i = 0; i < t->n_claims; i++) {
@@ -165,7 +165,7 @@ void ties_claim(struct ties *t, const struct ties_claim *claim)
 
 /* ------------------------------------------------------------------------- ties */
 
-/* Do two pairs say the same of where the first one's camera is in world b? */
+/* Do two pairs agree on where the first one's camera is in submap b? */
 static bool agree(const struct ties *t, const struct ties_pair *p, const struct ties_pair *q)
 {
     struct sim3 T, by_p, by_q;
@@ -179,8 +179,8 @@ static bool agree(const struct ties *t, const struct ties_pair *p, const struct 
     return sim3_angle_deg(&by_p, &by_q) < t->params.tie_same_rad * 57.295779513;
 }
 
-/* The pairs of two worlds that agree with one of them, the most there are; two different keyframes
- * of each world at least. Returns how many, 0 = the worlds are not tied. */
+/* The largest set of pairs of two submaps that agree with one of them, with two keyframes of each
+ * submap at least. Returns how many pairs, 0 = the submaps are not tied. */
 static int agreeing(const struct ties_pair *set[TIES_OF_TWO], const struct ties *t,
                     const struct ties_pair *const all[TIES_OF_TWO], int n)
 {
@@ -205,8 +205,8 @@ static int agreeing(const struct ties_pair *set[TIES_OF_TWO], const struct ties 
     return most;
 }
 
-/* What a tie of two worlds may be off by: itself, and a share of what either path errs by, since a
- * world is taken for rigid. */
+/* The deviation of a tie: its own, and a share of both paths' errors, since submaps count as
+ * rigid. */
 static void put_sigma(struct graph_edge *e, const struct ties *t, int n)
 {
     const struct ties_claim *cut[2] = {cut_of(t, e->a, e->a), cut_of(t, e->b, e->b)};
@@ -222,7 +222,7 @@ static void put_sigma(struct graph_edge *e, const struct ties *t, int n)
     e->sigma_rad = sqrt(rad2);
 }
 
-/* The tie of two worlds by all of its pairs. Returns false where there is none. */
+/* The tie of two submaps from all its pairs. Returns false where there is none. */
 static bool tie(struct graph_edge *e, const struct ties *t,
                 const struct ties_pair *const all[TIES_OF_TWO], int n)
 {
@@ -252,7 +252,7 @@ static bool tie(struct graph_edge *e, const struct ties *t,
     return true;
 }
 
-/* Ties of all worlds that have pairs. Returns how many. */
+/* Makes the ties of all submaps that have pairs. Returns how many. */
 static uint32_t all_ties(struct ties *t)
 {
     uint32_t n_edges = 0;

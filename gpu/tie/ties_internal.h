@@ -7,23 +7,23 @@
 
 #define TIES_PIECES (TIES_KEYFRAMES / TIES_PIECE)
 
-/* A keyframe of world a and one of world b that were confirmed. */
+/* A confirmed pair: a keyframe of submap a and one of submap b. */
 struct ties_pair {
     uint32_t a, b; /* keyframes; world of a < world of b */
     int n;
     struct confirm_match match[DESCRIBE_CORNERS];
-    struct sim3 X; /* world a to world b by this pair alone */
+    struct sim3 X; /* submap a to submap b by this pair alone */
 };
 
 struct ties {
     struct tie_params params;
     struct ties_keyframe *piece[TIES_PIECES];
-    struct lock lock; /* of what follows, where ties_next()'s thread writes or another reads */
+    struct lock lock; /* guards the fields below against ties_next()'s writes */
     struct ties_pair pair[TIES_PAIRS];
     int n_pairs;
     struct ties_claim claim[TIES_CLAIMS];
     int n_claims;
-    /* of ties_next()'s thread */
+    /* only ties_next()'s thread uses them */
     struct confirm_result result;
     struct graph_edge edge[TIES_PAIRS + TIES_CLAIMS];
     struct graph_node node[TIES_WORLDS];

@@ -131,7 +131,7 @@ static bool is_in(float v, float least, float most)
     return v >= least && v <= most; /* no NaN is */
 }
 
-/* Returns false if it is no pose. */
+/* Returns false if it is not a pose. */
 static bool get_pose(struct rigid *T, struct bytes_reader *r)
 {
     bool ok = true;
@@ -261,7 +261,7 @@ int ties_load(struct ties *t, uint32_t *n, const uint8_t *buf, size_t len, struc
 {
     int rc = ties_state_load(t, n, buf, len, err);
 
-    if (rc) /* keyframes that were read are written over */
+    if (rc) /* the next use overwrites the keyframes already read */
         *n = 0, t->n_pairs = 0, t->n_claims = 0;
     return rc;
 }
