@@ -1,5 +1,5 @@
 /*
- * corner_cuda.cu - which tracks stay, and new ones where there is none
+ * corner_cuda.cu - which tracks stay, and where new ones begin
  *
  * respond_kernel, offer_kernel     (blocks of pixels, frames), a thread a pixel
  * bear_kernel                      a block a frame, which lists unused slots and cells with a
@@ -26,7 +26,7 @@ static __device__ int32_t gradient_sums(const uint8_t *p, int w, int x, int y, i
     return xx;
 }
 
-/* Beside it, (L5): tracks that ran into an older one go; and what the frame has moved by (L2). */
+/* It also ends tracks that met an older one (L5) and notes the frame's motion (L2). */
 static __global__ void respond_kernel(const struct track_job *first, size_t stride, int)
 {
     struct track *t = track_job_of(first, stride)->t;
@@ -66,7 +66,7 @@ static __global__ void offer_kernel(const struct track_job *first, size_t stride
                   (unsigned long long)corner_best(t->response[i], i));
 }
 
-/* How many of the block's earlier threads bring 1 as well; *all: how many of the block. */
+/* How many earlier threads of the block have 1, too; *all: how many threads of the block. */
 static __device__ uint32_t rank_of(int one, uint32_t *all, uint32_t *warp_count)
 {
     uint32_t bits = __ballot_sync(0xffffffffu, one), warp = threadIdx.x / 32, rank;

@@ -1,5 +1,5 @@
 /*
- * klt_cuda.cu - where each track's window is in the next picture
+ * klt_cuda.cu - finds each track's window in the next picture
  *
  * shift_kernel     a warp a shift
  * klt_kernel       a warp a track, each lane up to four of the window's pixels; sums are whole
@@ -114,7 +114,7 @@ static __device__ struct klt_other klt_compare(const struct lane *w, const uint8
     return s;
 }
 
-/* (L4) As klt_cpu.c has it; all lanes hold the same. */
+/* (L4) As in klt_cpu.c; all lanes hold the same values. */
 static __device__ struct klt_place klt_find(const struct track *t, const uint8_t *from,
                                             const uint8_t *to, float x, float y, float gx, float gy)
 {

@@ -1,15 +1,15 @@
 /*
- * path_block.h - the pose of a frame, by a block of lanes that wait for each other
+ * path_block.h - the pose of a frame, computed by a block of lanes that wait for each other
  *
- * Its includer says what a function of the block is (PATH_FN), how lanes wait (path_wait()), how
- * many parts of a sum a lane has (PATH_LANE_PARTS: 1, or all of them), how those of the lanes of a
- * group are added (path_add()), how many the lanes before one have found (path_before()), and how
- * systems are solved (path_factor_and_solve()). Without that the block is one lane, which is the
- * CPU's. What lanes share is a landmark each (their rows), or a part of a sum, or an element of a
- * system. What is left is for lane 0.
+ * Its includer defines how a function of the block is declared (PATH_FN), how lanes wait
+ * (path_wait()), how many parts of a sum a lane has (PATH_LANE_PARTS: 1 or all), how a group adds
+ * its lanes' parts (path_add()), how many finds earlier lanes have (path_before()), and how systems
+ * are solved (path_factor_and_solve()). Otherwise the block is the CPU's one lane. Lanes divide
+ * landmarks, parts of a sum or elements of a system among them; lane 0 does the rest.
  * Steps:   path_begin_frame(); where the frame is a keyframe path_linearise_all(), and PATH_ROUNDS
- *          times path_sum_system(), path_round(), path_follow_all(); path_end_frame(). The first,
- *          second and fourth of these wait for nothing and may have the lanes of many blocks.
+ *          times path_sum_system(), path_round(), path_follow_all(); path_end_frame().
+ *          path_linearise_all(), path_sum_system() and path_follow_all() do not wait, so the lanes
+ *          of many blocks may run them.
  * Maths:   MATH.md (P1)-(P11)
  */
 #pragma once
@@ -20,7 +20,7 @@
 #include "gpu/track/path_lane.h"
 #endif
 
-#define PATH_GROUP (PATH_PARTS / PATH_LANE_PARTS) /* lanes that have a sum together */
+#define PATH_GROUP (PATH_PARTS / PATH_LANE_PARTS) /* lanes that share a sum */
 
 #define PATH_FRAME 6 /* unknowns of a frame's pose */
 #define PATH_FRAME_PAIRS (PATH_FRAME * (PATH_FRAME + 1) / 2)
@@ -34,24 +34,24 @@ struct path_block {
 };
 
 #define PATH_EACH(b, i, n) for (uint32_t i = (b)->lane; i < (n); i += (b)->lanes)
-/* A sum each for the groups of lanes. */
+/* Divides sums among the groups of lanes. */
 #define PATH_EACH_SUM(b, e, n) \
     for (uint32_t e = (b)->lane / PATH_GROUP; e < (n); e += (b)->lanes / PATH_GROUP)
-/* The lane that tells what the sum of its group is. */
+/* The lane that writes its group's sum. */
 #define PATH_IS_FIRST(b) ((b)->lane % PATH_GROUP == 0)
-/* Part q of a sum, and what is in it. */
+/* The lane's parts q of a sum, and the elements of a part. */
 #define PATH_EACH_PART(b, q) for (uint32_t q = 0; q < PATH_LANE_PARTS; q++)
 #define PATH_EACH_OF_PART(b, q, i, n) \
     for (uint32_t i = q + (b)->lane % PATH_GROUP; i < (n); i += PATH_PARTS)
 
-/* Term e of the landmark that is number i in the list. */
+/* Term e of landmark number i in the list. */
 PATH_FN double *path_term(const struct path *p, uint32_t e, uint32_t i)
 {
     return &p->term[(size_t)e * 2 * (size_t)p->n_slots + i];
 }
 
-/* s->A and s->b: s->b becomes the solution, or s->done 0. Lane 0 knows it at once, the others when
- * they have waited. */
+/* Solves s->A, s->b: s->b becomes the solution, or s->done 0. Lane 0 may read it at once, the
+ * others after a wait. */
 PATH_FN void path_solve(const struct path_block *b, uint32_t n)
 {
     uint32_t done = path_factor_and_solve(b->s->A, b->s->b, n, b->s->done);
@@ -59,8 +59,8 @@ PATH_FN void path_solve(const struct path_block *b, uint32_t n)
         b->s->done = done;
 }
 
-/* Lanes have found n each in their stretch of all. Returns where a lane's first goes; s->n becomes
- * how many there are. */
+/* A lane found n in its stretch. Returns the index of its first find among all lanes'; s->n becomes
+ * the count of all. */
 PATH_FN uint32_t path_count_up(const struct path_block *b, uint32_t n)
 {
     uint32_t all, first = path_before(n, b->s->count, &all);
@@ -70,7 +70,7 @@ PATH_FN uint32_t path_count_up(const struct path_block *b, uint32_t n)
     return first;
 }
 
-/* A lane's stretch of n: the first, and behind the last. */
+/* Where a lane's stretch of n elements begins; it ends where the next lane's begins. */
 PATH_FN uint32_t path_from(const struct path_block *b, uint32_t lane, uint32_t n)
 {
     uint32_t each = (n + b->lanes - 1) / b->lanes;
@@ -83,8 +83,8 @@ PATH_FN int path_is_listed(const struct path_block *b, uint32_t i)
     return m->kept && m->id == b->t->slot[i / 2].id;
 }
 
-/* The landmarks of this frame's tracks, in their order; those of tracks that ended, and that one
- * keyframe alone has seen, go. */
+/* Lists the landmarks of this frame's tracks in order; drops those of ended tracks that only one
+ * keyframe has seen. */
 PATH_FN void path_gather(const struct path_block *b)
 {
     struct path *p = b->p;
@@ -104,8 +104,8 @@ PATH_FN void path_gather(const struct path_block *b)
     path_wait();
 }
 
-/* (P2) What a landmark says of the frame's pose: the error's two rows, times the root of their
- * weight. Terms: 12 of rows, 2 of errors, whether it is an inlier, its error squared if so. */
+/* (P2) A landmark's terms for the frame's pose: 12 of the error's two rows and 2 of errors, times
+ * the root of the weight; 1 for an inlier, and an inlier's squared error. */
 PATH_FN void path_look(const struct path_block *b, uint32_t i, double kernel)
 {
     struct path *p = b->p;
@@ -141,7 +141,7 @@ struct path_frame_terms {
     double sign;
 };
 
-/* Of element e. */
+/* What they add to element e. */
 PATH_FN struct path_frame_terms path_frame_terms(const struct path *p, uint32_t e)
 {
     struct path_at at = path_at_of(e < PATH_FRAME_PAIRS ? e : 0);
@@ -189,7 +189,8 @@ PATH_FN void path_sum_frame(const struct path_block *b)
     path_wait();
 }
 
-/* (P2) From the last pose, in steps. Leaves s->pose, and s->done 0 where there is none. */
+/* (P2) Finds the frame's pose in steps from the last one. Sets s->pose, and s->done 0 where there
+ * is none. */
 PATH_FN void path_search(const struct path_block *b)
 {
     if (b->lane == 0) {
@@ -214,9 +215,8 @@ PATH_FN void path_search(const struct path_block *b)
     }
 }
 
-/* (P4) How much deeper the network sees the frame than its landmarks are; and how far tracks have
- * moved since the last keyframe. Terms: ln of both depths' ratio, whether there is one; the way,
- * whether there is one. */
+/* (P4) The network's depth over the landmarks', and how far tracks have moved since the last
+ * keyframe. Terms: ln of the ratio, 1 if it exists; the motion, 1 if it exists. */
 PATH_FN void path_compare(const struct path_block *b, uint32_t i)
 {
     struct path *p = b->p;
@@ -280,7 +280,7 @@ PATH_FN void path_scale(const struct path_block *b)
     }
 }
 
-/* (P5) The frame becomes a keyframe; its place is that of the oldest one, if all are taken. */
+/* (P5) Makes the frame a keyframe, in the oldest one's place if all are taken. */
 PATH_FN void path_keep(const struct path_block *b)
 {
     struct path *p = b->p;
@@ -307,7 +307,7 @@ PATH_FN void path_keep(const struct path_block *b)
     path_wait();
 }
 
-/* (P5) What the keyframe sees of the track in a slot. */
+/* (P5) Notes what the keyframe sees of the track in a slot. */
 PATH_FN void path_see(const struct path_block *b, uint32_t slot)
 {
     struct path *p = b->p;
@@ -331,7 +331,7 @@ PATH_FN void path_see(const struct path_block *b, uint32_t slot)
     m->seen[place] = o;
 }
 
-/* Landmarks that two keyframes have seen or more, in their order, as far as there is room. */
+/* Lists the landmarks that two keyframes or more have seen, in order, as far as there is room. */
 PATH_FN void path_choose(const struct path_block *b)
 {
     struct path *p = b->p;
@@ -386,7 +386,7 @@ PATH_FN void path_sum_system(const struct path_block *b)
     }
 }
 
-/* The system where the block works on it, with what is known of each keyframe without landmarks. */
+/* Copies the system into shared memory and adds each keyframe's terms without landmarks. */
 PATH_FN void path_fetch_system(const struct path_block *b)
 {
     const struct path *p = b->p;
@@ -412,7 +412,7 @@ PATH_FN void path_fetch_system(const struct path_block *b)
     path_wait();
 }
 
-/* (P7) Of a round of Gauss and Newton whose system is summed: keyframes move. */
+/* (P7) Solves a Gauss-Newton round's summed system and moves the keyframes. */
 PATH_FN void path_round(const struct path_block *b)
 {
     struct path *p = b->p;
@@ -445,7 +445,7 @@ PATH_FN void path_linearise_all(const struct path_block *b)
     path_linearise(b->p, i);
 }
 
-/* (P7) Landmarks follow; more: another round is to come. */
+/* (P7) Moves the landmarks after the keyframes; more: another round is to come. */
 PATH_FN void path_follow_all(const struct path_block *b, int more)
 {
     struct path *p = b->p;
@@ -457,7 +457,7 @@ PATH_FN void path_follow_all(const struct path_block *b, int more)
     }
 }
 
-/* The frame is a keyframe; the rounds of its system are next, if there is another one. */
+/* The frame becomes a keyframe; rounds of the system follow if there is another keyframe. */
 PATH_FN void path_become_keyframe(const struct path_block *b)
 {
     struct path *p = b->p;
@@ -473,7 +473,7 @@ PATH_FN void path_become_keyframe(const struct path_block *b)
     path_wait();
 }
 
-/* Its rounds are over. */
+/* Ends a keyframe's rounds. */
 PATH_FN void path_end_keyframe(const struct path_block *b)
 {
     struct path *p = b->p;
@@ -491,7 +491,7 @@ PATH_FN void path_end_keyframe(const struct path_block *b)
     path_wait();
 }
 
-/* (P9) All landmarks and keyframes go; the frame is where its guess says. */
+/* (P9) Drops all landmarks and keyframes; the frame gets its guessed pose. */
 PATH_FN void path_begin(const struct path_block *b, uint32_t state)
 {
     struct path *p = b->p;
@@ -508,7 +508,7 @@ PATH_FN void path_begin(const struct path_block *b, uint32_t state)
     path_become_keyframe(b);
 }
 
-/* (P8) A frame that was found: is it a keyframe? */
+/* (P8) Does a frame with a found pose become a keyframe? */
 PATH_FN void path_find(const struct path_block *b)
 {
     struct path *p = b->p;

@@ -1,5 +1,6 @@
 /*
- * path_cuda.cu - the poses of frames: a frame's own by a block, the system of its keyframes by many
+ * path_cuda.cu - the poses of frames: a block finds a frame's pose, many blocks solve the system of
+ * its keyframes
  *
  * Grid:    begin, round, end: a block a frame; a thread is a lane of path_block.h, which waits for
  *          the block. sum: a warp an element of the system, blockIdx.y is the frame; a lane has one
@@ -22,7 +23,7 @@ PATH_FN void path_wait(void)
     __syncthreads();
 }
 
-/* Neighbours 16, 8, 4, 2, 1 lanes away: the order of path_block.h's halves. */
+/* Adds lanes 16, 8, 4, 2, 1 away: the order of path_block.h's halves. */
 PATH_FN double path_add(const double *part)
 {
     double sum = part[0];
@@ -67,14 +68,14 @@ static __device__ inline double value_of(double own, uint32_t lane)
     return own;
 }
 
-#define ROWS (PATH_UNKNOWNS + 1) /* of a system; the last one is its right side */
+#define ROWS (PATH_UNKNOWNS + 1) /* rows of a system; the last one is its right side */
 
-/* A factor's rows, and what its next diagonal element is made of. */
+/* A factor's rows, and the terms of its next diagonal element. */
 struct path_system {
     double diagonal[2], factor[ROWS][ROWS];
 };
 
-/* One warp has a system of few unknowns, and need not wait for others. */
+/* One warp solves a system of few unknowns, without waiting for others. */
 static __device__ inline void wait_for(int few)
 {
     if (few)
@@ -83,9 +84,8 @@ static __device__ inline void wait_for(int few)
         path_wait();
 }
 
-/* As on the CPU, column by column, an element a lane; the right side is one more row, for which
- * that solves it. Lanes have column by column, so that few divide and ever more have nothing to
- * do. */
+/* Cholesky as on the CPU, column by column, an element a lane; the right side is one more row.
+ * Lanes have elements column by column, so that few divide and whole warps finish early. */
 static __device__ uint32_t factor(struct path_system *s, const double *A, const double *x,
                                   uint32_t n, uint32_t done, int few)
 {
@@ -118,7 +118,7 @@ static __device__ uint32_t factor(struct path_system *s, const double *A, const 
     return done;
 }
 
-/* From the last unknown to the first, by a warp: a lane has two. */
+/* Back substitution by a warp; a lane has two unknowns. */
 static __device__ void solve_back(double *x, const struct path_system *s, uint32_t n)
 {
     uint32_t lane = threadIdx.x, at[2] = {lane, lane + 32};
@@ -158,7 +158,8 @@ PATH_FN uint32_t path_factor_and_solve(double *A, double *x, uint32_t n, uint32_
 
 typedef void path_kernel_fn(const struct path_job *first, size_t stride);
 
-/* Waits for the kernel before, too. Returns 0 where the place in the batch is empty. */
+/* Finds the frame's job, after waiting for the previous kernel. Returns 0 where the place is
+ * empty. */
 static __device__ int path_block_of(struct path_block *b, const struct path_job *first,
                                     size_t stride, struct path_shared *s)
 {

@@ -1,5 +1,5 @@
 /*
- * path_cuda.h - where cameras were, on CUDA (internal to gpu/)
+ * path_cuda.h - cameras' poses on CUDA (internal to gpu/)
  */
 #pragma once
 

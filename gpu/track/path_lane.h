@@ -1,6 +1,6 @@
 /*
- * path_lane.h - a block that is one lane, as path_block.h has it on the CPU: it waits for nothing,
- * and has all parts of a sum
+ * path_lane.h - path_block.h's block of one lane on the CPU: it does not wait, and has all parts of
+ * a sum
  */
 #pragma once
 
@@ -12,7 +12,7 @@ PATH_FN void path_wait(void)
 {
 }
 
-/* All lanes of a group get the sum of their parts. */
+/* Adds the parts of a group; all its lanes get the sum. */
 PATH_FN double path_add(double *part)
 {
     for (int h = PATH_PARTS / 2; h > 0; h /= 2)
@@ -21,7 +21,7 @@ PATH_FN double path_add(double *part)
     return part[0];
 }
 
-/* How many the lanes before this one found, which found n; *all: how many all did. */
+/* How many finds earlier lanes have; this one has n, and *all becomes the count of all lanes'. */
 PATH_FN uint32_t path_before(uint32_t n, uint32_t *count, uint32_t *all)
 {
     (void)count;
@@ -29,8 +29,8 @@ PATH_FN uint32_t path_before(uint32_t n, uint32_t *count, uint32_t *all)
     return 0;
 }
 
-/* A system of n unknowns, its lower half by rows: x becomes the solution. All lanes come here; the
- * first one knows it at once. Returns 0 where there is none, or `done` was 0. */
+/* A system of n unknowns, its lower half by rows: x becomes the solution. All lanes call it; lane 0
+ * may read x at once. Returns 0 without a solution, or if `done` was 0. */
 PATH_FN uint32_t path_factor_and_solve(double *A, double *x, uint32_t n, uint32_t done)
 {
     for (uint32_t k = 0; k < n; k++) {

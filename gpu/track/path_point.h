@@ -1,7 +1,7 @@
 /*
- * path_point.h - what one sight of one landmark says of a pose
+ * path_point.h - what one observation of one landmark says about a pose
  *
- * In double: a path adds up what each frame errs by.
+ * It is in double, since a path adds up all frames' errors.
  * Maths:   MATH.md (P1)-(P11)
  */
 #pragma once
@@ -12,10 +12,10 @@
 
 #define PATH_NEAR_M 0.05      /* nearer than this is not in front of a camera */
 #define PATH_NO_DEPTH -100.0f /* of a log */
-#define PATH_STEPS 12         /* to a frame's pose */
+#define PATH_STEPS 12         /* steps to a frame's pose */
 #define PATH_ROUNDS 5         /* of a system */
 #define PATH_SINGULAR 1e-12
-#define PATH_HELD 1e12 /* the oldest keyframe stays */
+#define PATH_HELD 1e12 /* weight that holds the oldest keyframe */
 
 /* (P2) The scale of errors of a step, pixels: it begins wide. */
 GPU_HD static inline double path_kernel(int step)
@@ -62,22 +62,23 @@ GPU_HD static inline double path_exp(double x)
     return e;
 }
 
-/* What is known of a scale without landmarks, in landmarks. */
+/* The prior of a scale, as a number of landmarks. */
 GPU_HD static inline double path_bias_prior(const struct path *p)
 {
     double depth = p->params.path_depth_log, bias = p->params.path_bias_log;
     return depth * depth / (bias * bias);
 }
 
-/* (P11) The standard error of a scale whose depths have this weight together: neighbours err
- * alike, so many are worth no more than path_alone that err each by itself. */
+/* (P11) The standard error of a scale from depths of this total weight. Neighbours err alike, so
+ * any number counts as path_alone independent ones at most. */
 GPU_HD static inline float path_sigma(const struct path *p, double weight)
 {
     return (float)(p->params.path_depth_log /
                    sqrt(weight / (1.0 + weight / p->params.path_alone) + path_bias_prior(p)));
 }
 
-/* (P11) A frame's depth is corrected by the scale of the last keyframe: its own, if it is one. */
+/* (P11) Corrects a frame's depth by the scale of the last keyframe, which may be the frame
+ * itself. */
 GPU_HD static inline void path_tell_scale(struct path_told *told, const struct path *p)
 {
     double b = p->keyframe[p->order[p->n_kept - 1]].bias, most = p->params.path_corrected_log;
@@ -91,7 +92,7 @@ GPU_HD static inline void path_apply(double to[3], const struct path_pose *T, co
         to[i] = T->r[3 * i] * p[0] + T->r[3 * i + 1] * p[1] + T->r[3 * i + 2] * p[2] + T->t[i];
 }
 
-/* (P3) T <- exp(d) T, d = (move, turn): the turn as the unit quaternion of (1, turn/2). */
+/* (P3) T <- exp(d) T, d = (move, turn): the turn is the normalised quaternion (1, turn/2). */
 GPU_HD static inline void path_move(struct path_pose *T, const double *d)
 {
     double x = 0.5 * d[3], y = 0.5 * d[4], z = 0.5 * d[5];
@@ -126,7 +127,7 @@ GPU_HD static inline void path_compose(double to[9], const double a[9], const do
             to[3 * i + k] = a[3 * i] * b[k] + a[3 * i + 1] * b[3 + k] + a[3 * i + 2] * b[6 + k];
 }
 
-/* (P10) The step of a pose that a frame's inertial samples say. */
+/* (P10) The step of a pose by a frame's inertial samples. */
 GPU_HD static inline void path_turn_step(double d[6], const float turn[3])
 {
     for (int i = 0; i < 3; i++) {
@@ -135,7 +136,7 @@ GPU_HD static inline void path_turn_step(double d[6], const float turn[3])
     }
 }
 
-/* (P10) One frame's turn behind what is known since the last keyframe. */
+/* (P10) Adds a frame's turn to the turn since the last keyframe. */
 GPU_HD static inline void path_turn_on(const struct path *p, struct path_turn *t,
                                        const float turn[3], float turn_s)
 {
@@ -157,7 +158,7 @@ GPU_HD static inline void path_turn_on(const struct path *p, struct path_turn *t
             : 0.0;
 }
 
-/* (P10) What a turn leaves of that between two poses: the rotation vector, by its small sine. */
+/* (P10) The rotation between two poses less a measured turn, as a small rotation vector. */
 GPU_HD static inline void path_turn_error(double e[3], double between[9], const double now[9],
                                           const double before[9], const double turn[9])
 {
@@ -175,7 +176,7 @@ GPU_HD static inline void path_turn_error(double e[3], double between[9], const 
     e[2] = 0.5 * (off[3] - off[1]);
 }
 
-/* Rows of unit length at right angles again (Gram-Schmidt); rounding adds up over a session. */
+/* Makes the rows orthonormal again (Gram-Schmidt), since rounding adds up over a session. */
 GPU_HD static inline void path_square(struct path_pose *T)
 {
     double *r = T->r, n = sqrt(r[0] * r[0] + r[1] * r[1] + r[2] * r[2]), d;
@@ -233,7 +234,7 @@ GPU_HD static inline int path_project(double c[3], double u[2], const struct int
     return 1;
 }
 
-/* By how many pixels u changes where c moves. */
+/* The derivative of u, pixels, by c. */
 GPU_HD static inline void path_slope(double s[2][3], const struct intrinsics *K, const double c[3])
 {
     double z = 1.0 / c[2], fx = (double)K->fx * z, fy = (double)K->fy * z;
@@ -245,7 +246,7 @@ GPU_HD static inline void path_slope(double s[2][3], const struct intrinsics *K,
     s[1][2] = -fy * c[1] * z;
 }
 
-/* What moves c along v, of a pose's move and turn: v and c x v. */
+/* The derivative of c along v by a pose's move and turn: v and c x v. */
 GPU_HD static inline void path_twist(double j[6], const double v[3], const double c[3])
 {
     j[0] = v[0];
@@ -256,7 +257,7 @@ GPU_HD static inline void path_twist(double j[6], const double v[3], const doubl
     j[5] = c[0] * v[1] - c[1] * v[0];
 }
 
-/* (P4) ln of the depth at a pixel; PATH_NO_DEPTH at edges, and where there is none. */
+/* (P4) ln of the depth at a pixel; PATH_NO_DEPTH at edges and without depth. */
 GPU_HD static inline float path_depth(const struct path *p, const float *depth, int w, int h,
                                       float x, float y)
 {
@@ -282,7 +283,7 @@ GPU_HD static inline int path_has_depth(const struct path_seen *o)
     return o->log_d > 0.5f * PATH_NO_DEPTH;
 }
 
-/* (P5) A landmark where its keyframe saw it, at the network's depth. */
+/* (P5) Puts a landmark where its keyframe saw it, at the network's depth. */
 GPU_HD static inline void path_place(double p[3], const struct path_seen *o,
                                      const struct path_keyframe *k, const struct intrinsics *K)
 {
@@ -302,7 +303,7 @@ GPU_HD static inline uint32_t path_count(uint32_t bits)
     return n;
 }
 
-/* The landmark of the track in a slot: its own, else a place for one, the longer unseen of two. */
+/* The landmark of the track in a slot: its own, else a free one, else that of the older track. */
 GPU_HD static inline uint32_t path_place_of(const struct path *p, uint32_t slot, uint32_t id)
 {
     const struct path_landmark *m = &p->landmark[2 * slot];
@@ -313,9 +314,9 @@ GPU_HD static inline uint32_t path_place_of(const struct path *p, uint32_t slot,
     return 2 * slot + (m[1].id < m[0].id);
 }
 
-/* (P6) Three rows of a keyframe's sight of a landmark: two of its place in the picture, one of its
- * depth, each times the root of its weight; P what they say of the landmark. Returns 0 behind the
- * camera. */
+/* (P6) Three rows of a keyframe's observation of a landmark: two of its place in the picture, one
+ * of its depth, each times the root of its weight; P: their derivatives by the landmark. Returns 0
+ * behind the camera. */
 GPU_HD static inline int path_rows(const struct track_params *tuned, struct path_row *o,
                                    double P[3][3], const struct path_keyframe *k,
                                    const struct path_seen *seen, const double p[3],
@@ -352,7 +353,7 @@ GPU_HD static inline int path_rows(const struct track_params *tuned, struct path
     return 1;
 }
 
-/* The inverse of a symmetric matrix xx xy xz yy yz zz. Returns 0 where it has none. */
+/* The inverse of a symmetric matrix xx xy xz yy yz zz. Returns 0 if it is singular. */
 GPU_HD static inline int path_invert(double h[6])
 {
     double a = h[0], b = h[1], c = h[2], d = h[3], e = h[4], f = h[5];
@@ -377,7 +378,7 @@ GPU_HD static inline void path_times(double to[3], const double h[6], const doub
     to[2] = h[2] * v[0] + h[4] * v[1] + h[5] * v[2];
 }
 
-/* (P7) A landmark's part of the system: rows[] of the keyframes in their order that have seen it.
+/* (P7) A landmark's part of the system: rows[] of the keyframes that have seen it, in their order.
  */
 GPU_HD static inline void path_linearise(struct path *p, uint32_t i)
 {
@@ -425,9 +426,9 @@ GPU_HD static inline void path_linearise(struct path *p, uint32_t i)
     }
 }
 
-/* Which rows of the system an element of its lower half is of, and which column. */
+/* Row and column of an element of the system's lower half. */
 struct path_at {
-    uint32_t k, a, l, c; /* keyframe and unknown of the row, of the column */
+    uint32_t k, a, l, c; /* keyframe and unknown of the row, then of the column */
 };
 
 GPU_HD static inline struct path_at path_at_of(uint32_t e)
@@ -449,8 +450,7 @@ GPU_HD static inline double path_dot(const double a[3], const double b[3])
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
 }
 
-/* (P7) An element of the system without its landmarks, and of its right hand side: what a landmark
- * adds to it. */
+/* (P7) What a landmark adds to an element of the system, or of its right side. */
 GPU_HD static inline double path_pair(const struct path_row *rows, const struct path_at *at)
 {
     const struct path_row *k = &rows[at->k], *l = &rows[at->l];
@@ -463,7 +463,7 @@ GPU_HD static inline double path_right(const struct path_row *row, uint32_t a, c
     return -path_dot(row->j[a], row->r) - path_dot(row->y[a], g);
 }
 
-/* (P7) A landmark's own step, when those of the keyframes are known. */
+/* (P7) A landmark's step, from the keyframes' steps. */
 GPU_HD static inline void path_follow(struct path *p, uint32_t i, const double *x)
 {
     struct path_point *at = &p->point[i];
@@ -483,8 +483,8 @@ GPU_HD static inline void path_follow(struct path *p, uint32_t i, const double *
         m->p[c] += d[c];
 }
 
-/* (P8) After the system: does what keyframes saw of a landmark agree? One that a single keyframe
- * has seen goes with it. */
+/* (P8) After the rounds: do keyframes agree about a landmark? One that a single keyframe has seen
+ * moves with it. */
 GPU_HD static inline void path_judge(struct path *p, uint32_t i)
 {
     struct path_landmark *m = &p->landmark[i];
@@ -513,13 +513,13 @@ GPU_HD static inline void path_judge(struct path *p, uint32_t i)
     }
 }
 
-/* An element of the lower half, by its row and its column in either order. */
+/* The index of a lower-half element, from its row and column in either order. */
 GPU_HD static inline double *path_element(struct path_shared *s, uint32_t i, uint32_t k)
 {
     return &s->A[i > k ? i * (i + 1) / 2 + k : k * (k + 1) / 2 + i];
 }
 
-/* (P10) What inertial samples say of the turn from keyframe k - 1 to keyframe k. */
+/* (P10) Adds what inertial samples say about the turn from keyframe k - 1 to keyframe k. */
 GPU_HD static inline void path_add_turn(struct path_shared *s, const struct path *p, uint32_t k)
 {
     const struct path_keyframe *now = &p->keyframe[p->order[k]];

@@ -1,6 +1,5 @@
 /*
- * path_record.h - the numbers of a session's tracks and path between two frames, as they are kept
- * on disk
+ * path_record.h - a session's tracks and path between two frames, as bytes on disk
  *
  * Arrays go beside it: slots, the last pyramid and landmarks. Earlier observations of tracks
  * (track.seen) are not kept: no pose follows from them.
@@ -13,7 +12,7 @@
 extern "C" {
 #endif
 
-/* Without padding: written and read as it lies. */
+/* It has no padding, and is written and read as it lies. */
 struct path_record {
     struct path_pose T;
     double bias;
@@ -26,16 +25,16 @@ struct path_record {
 };
 
 #define PATH_RECORD_VERSION 2
-/* Version 1 had no turns, neither `since` nor those of keyframes: they are not known. */
+/* Version 1 has no turns (`since`, keyframes'): they become unknown. */
 size_t path_record_bytes(unsigned version);
 struct path_record path_record_get(const uint8_t *from, unsigned version);
 
 struct path_record path_record_of(const struct track *t, const struct path *p);
 void path_record_to(struct track *t, struct path *p, const struct path_record *r);
-/* Where the next frame looks for the last one's picture. */
+/* The last frame's pyramid, which the next frame reads. */
 uint8_t *path_record_pyramid(const struct track *t);
 
-/* Can a session have such a record, such slots and landmarks? `like` has the session's shape.
+/* Are record, slots and landmarks valid for a session of `like`'s shape?
  * Arrays may lie at any address. */
 int path_record_valid(const struct path_record *r, const struct track *like, const uint8_t *slots,
                       const uint8_t *landmarks);

@@ -6,7 +6,7 @@
 #include "gpu/track/corner_point.h"
 #include "gpu/track/track_cuda.cuh"
 
-/* Beside it, what the frame's claims begin with. */
+/* It also resets the frame's claims. */
 static __global__ void grey_kernel(const struct track_job *first, size_t stride, int)
 {
     const struct track_job *job = track_job_of(first, stride);

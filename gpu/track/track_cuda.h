@@ -2,8 +2,8 @@
  * track_cuda.h - tracks on CUDA (internal to gpu/)
  *
  * A batch of frames runs as one launch a kernel: blockIdx.y is the frame.
- * Order:   grey, the smaller pictures one after the other, shift, klt, response, offer, bear: each
- *          reads what all threads of the one before have written.
+ * Order:   grey, the smaller pictures one after the other, shift, klt, response, offer, bear; each
+ *          reads what all threads of the previous one have written.
  */
 #pragma once
 
@@ -27,7 +27,7 @@ struct track_batch {
     const struct track_job *first;
     size_t stride;
     int n;
-    int w_max, h_max; /* of the pictures among them */
+    int w_max, h_max; /* largest sides of the pictures */
     cudaStream_t stream;
 };
 

@@ -1,8 +1,8 @@
 /*
  * track_params.h - what tracks and the path of a camera were tuned with
  *
- * Chosen on: what docs/TRIED.md and the commits say. Sizes of windows and numbers of steps stand in
- * the stages' headers.
+ * "Chosen on" names runs in docs/TRIED.md and the commits. Sizes of windows and numbers of steps
+ * stand in the stages' headers.
  */
 #pragma once
 
