@@ -1,8 +1,8 @@
 /*
  * hypothesis.h - from matches to objects and their poses
  *
- * Each match says where an object would be. Those that agree with others are refined until the
- * object's points lie on the surface, and judged by what the picture shows at these points: surface
+ * Each match gives a pose of an object. Poses that agree with others are refined until the object's
+ * points lie on the surface, and judged by what the picture shows at these points: surface
  * (supported), something in front (hidden), something behind (contradicted).
  *
  * Frames:  T_co takes the object's points to the camera
@@ -19,7 +19,7 @@ extern "C" {
 #endif
 
 #define HYPOTHESIS_TRIES_MAX 64
-#define HYPOTHESES_MAX 64 /* objects in a picture: the best supported poses that are looked at */
+#define HYPOTHESES_MAX 64 /* objects found in a picture, at most */
 
 struct hypothesis {
     uint32_t object; /* of the library */
@@ -27,7 +27,7 @@ struct hypothesis {
     float score;     /* supported / (supported + contradicted) */
     float support;   /* supported / points that face the camera */
     uint32_t points; /* supported */
-    uint32_t votes;  /* tensors whose matches agree */
+    uint32_t votes;  /* tensors whose matches agree on it */
 };
 
 /* What a picture says of an object at a pose: how many of its points face the camera, and of them
@@ -36,15 +36,16 @@ struct hypothesis_view {
     uint32_t facing, supported, contradicted;
 };
 
-/* What is thought and found of a picture. */
+/* A picture's hypotheses, and the objects found. */
 struct hypotheses {
     struct hypothesis_guess *guess; /* [objects][tensors] hypothesis_pose.h */
-    struct hypothesis *tried; /* [objects][tries] no votes: none; no points: it does not hold */
-    int32_t *pixel;           /* [points of the largest object] what supports it; -1 */
-    uint8_t *claims;          /* [pixels] 1: a better hypothesis has it */
+    struct hypothesis *tried;       /* [objects][tries] no votes: empty; no points: rejected */
+    int32_t
+        *pixel; /* [points of the largest object] the pixel that supports each point; -1: none */
+    uint8_t *claims;          /* [pixels] 1: a better hypothesis claims it */
     struct hypothesis *found; /* [HYPOTHESES_MAX] */
     uint32_t *n_found;
-    uint32_t tensors; /* that a picture may have */
+    uint32_t tensors; /* tensors of a picture, at most */
 };
 
 struct hypothesis_params hypothesis_params_default(void);
@@ -55,7 +56,7 @@ MUST_CHECK int hypothesis_new(struct hypotheses *q, const struct surface *s, uin
                               const struct library *l, const struct hypothesis_params *p,
                               struct err *err);
 void hypothesis_free(struct hypotheses *q);
-/* How much of each that is: the lengths of guess, tried and pixel. */
+/* The lengths of guess, tried and pixel. */
 struct hypothesis_room {
     size_t guesses, tries, points;
 };
@@ -71,7 +72,7 @@ struct hypothesis_room hypothesis_room(const struct library *l, uint32_t tensors
 void hypothesis_cpu_run(const struct hypotheses *q, const struct tensors *t, const uint64_t *best,
                         const struct library *l, const struct hypothesis_params *p);
 
-/* What a surface says of an object at a pose, as it is. */
+/* Judges an object at a pose by a surface, without refinement. */
 struct hypothesis_view hypothesis_cpu_judge(const struct surface *s, const struct object *o,
                                             const struct rigid *T_co,
                                             const struct hypothesis_params *p);

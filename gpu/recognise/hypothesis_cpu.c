@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* (O14) What each tensor says of an object, and its votes. */
+/* (O14) Each tensor's guess of an object's pose, and its votes. */
 static void guess_all(struct hypothesis_guess *guess, const struct tensors *t, const uint64_t *best,
                       uint32_t object, const struct library *l, const struct hypothesis_params *p)
 {
@@ -22,7 +22,7 @@ static void guess_all(struct hypothesis_guess *guess, const struct tensors *t, c
             hypothesis_vote(guess, n, i, p);
 }
 
-/* (O14) Those with the most votes that agree with none before them. */
+/* (O14) Picks the guesses with the most votes that agree with no guess picked before. */
 static void hypothesis_pick(struct hypothesis *tried, struct hypothesis_guess *guess, uint32_t n,
                             uint32_t object, const struct hypothesis_params *p)
 {
@@ -42,7 +42,7 @@ static void hypothesis_pick(struct hypothesis *tried, struct hypothesis_guess *g
     }
 }
 
-/* (O16) A round over each stride-th point. */
+/* (O16) Does a round over each stride-th point. */
 static int hypothesis_step_all(struct rigid *T_co, const struct surface *s, const struct object *o,
                                uint32_t stride, float gate, const struct hypothesis_params *p)
 {
@@ -53,7 +53,8 @@ static int hypothesis_step_all(struct rigid *T_co, const struct surface *s, cons
     return hypothesis_step(T_co, sum);
 }
 
-/* (O17) What the picture says of each stride-th point. pixel: what supports it; or NULL. */
+/* (O17) Judges each stride-th point by the picture. pixel: the pixels that support them; or
+ * NULL. */
 static void hypothesis_count_pixels(int64_t tally[HYPOTHESIS_TALLY], int32_t *pixel,
                                     const struct surface *s, const struct object *o,
                                     const struct rigid *T_co, uint32_t stride,
@@ -104,7 +105,7 @@ static void refine(struct hypothesis *h, const struct surface *s, const struct o
     hypothesis_judge(h, tally, o->is_coarse, p);
 }
 
-/* (O17) Is enough of its surface open? Then it is taken. */
+/* (O17) Takes a pose if enough of its surface is unclaimed. */
 static int hypothesis_take(const struct hypotheses *q, const struct hypothesis *h,
                            const struct surface *s, const struct object *o,
                            const struct hypothesis_params *p)
@@ -123,7 +124,7 @@ static int hypothesis_take(const struct hypotheses *q, const struct hypothesis *
     return 1;
 }
 
-/* (O17) The best supported first. */
+/* (O17) Takes poses, the best supported first. */
 static void hypothesis_keep(const struct hypotheses *q, uint32_t n, const struct surface *s,
                             const struct library *l, const struct hypothesis_params *p)
 {

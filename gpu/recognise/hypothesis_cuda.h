@@ -14,13 +14,13 @@
 extern "C" {
 #endif
 
-/* What poses need of a library. */
+/* A library's parts that poses need. */
 struct hypothesis_library {
     const struct rigid *T_ob;         /* [tensors] */
     const struct vec3 *middle;        /* [objects] */
     const uint8_t *is_coarse;         /* [objects] */
-    const struct object_point *point; /* those of all objects, one after the other */
-    const uint32_t *first;            /* [objects + 1] where an object's begin */
+    const struct object_point *point; /* all objects' points, one after the other */
+    const uint32_t *first;            /* [objects + 1] where each object's points begin */
     uint32_t n_objects;
 };
 
@@ -38,7 +38,7 @@ typedef int hypothesis_cuda_fn(const struct hypothesis_picture *h, const struct 
 
 hypothesis_cuda_fn hypothesis_cuda_guess;  /* (O14) */
 hypothesis_cuda_fn hypothesis_cuda_refine; /* (O16) and the verdicts of (O17) */
-hypothesis_cuda_fn hypothesis_cuda_keep;   /* (O17) which of them stay */
+hypothesis_cuda_fn hypothesis_cuda_keep;   /* (O17) which poses stay */
 
 #ifdef __cplusplus
 }

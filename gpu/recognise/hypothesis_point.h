@@ -1,19 +1,19 @@
 /*
- * hypothesis_point.h - one point of an object beside the surface that a picture shows
+ * hypothesis_point.h - compares one point of an object with a picture's surface
  */
 #pragma once
 
 #include "gpu/recognise/hypothesis.h"
 #include "gpu/recognise/surface_point.h"
 
-#define HYPOTHESIS_WINDOW 3 /* pixels to each side in which a point's partner is looked for */
+#define HYPOTHESIS_WINDOW 3 /* pixels to each side that are searched for a point's partner */
 
 enum hypothesis_sight {
     HYPOTHESIS_AWAY, /* it faces away from the camera, or lies outside the picture */
     HYPOTHESIS_SUPPORTED,
     HYPOTHESIS_HIDDEN,
     HYPOTHESIS_CONTRADICTED,
-    HYPOTHESIS_UNKNOWN /* nothing was measured there, or it cannot be told */
+    HYPOTHESIS_UNKNOWN /* nothing was measured there, or it is undecided */
 };
 
 /* A point of the object where a pose puts it. */
@@ -92,7 +92,7 @@ GPU_HD static inline int hypothesis_partner(const struct surface *s,
     return found;
 }
 
-/* (O17) What the picture says of a point. *at: the pixel that supports it. */
+/* (O17) The picture's verdict on a point. *at: the pixel that supports it. */
 GPU_HD static inline enum hypothesis_sight hypothesis_see(int *at, const struct surface *s,
                                                           const struct hypothesis_point *h,
                                                           const struct hypothesis_params *p)
@@ -104,7 +104,7 @@ GPU_HD static inline enum hypothesis_sight hypothesis_see(int *at, const struct 
     if (*at >= 0)
         return HYPOTHESIS_SUPPORTED;
     z = s->point[h->y * s->w + h->x].z;
-    /* surface that is near, but faces another way: an edge, or the end of the object */
+    /* near surface that faces another way: an edge, or the end of the object */
     if (!(z > 0.0f) || hypothesis_partner(s, h, p->close_m, -2.0f) >= 0)
         return HYPOTHESIS_UNKNOWN;
     return z < h->p.z - p->hides_m ? HYPOTHESIS_HIDDEN : HYPOTHESIS_CONTRADICTED;

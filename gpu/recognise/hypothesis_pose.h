@@ -1,10 +1,9 @@
 /*
- * hypothesis_pose.h - one pose of an object: what a match says of it, how it is refined, what the
- * picture says of it
+ * hypothesis_pose.h - one pose of an object: its guess from a match, its refinement, its verdict
  *
- * Order:   all that is added up over points is whole multiples of 1 / HYPOTHESIS_UNIT, so that no
- *          order of threads changes a bit. A point lies within SURFACE_MOST_M and an object has
- *          OBJECT_POINTS_MAX of them, so no sum leaves 2^62.
+ * Order:   sums over points are of whole multiples of 1 / HYPOTHESIS_UNIT, so no order of threads
+ *          changes a bit. A point lies within SURFACE_MOST_M and an object has OBJECT_POINTS_MAX of
+ *          them, so no sum leaves 2^62.
  */
 #pragma once
 
@@ -12,31 +11,32 @@
 #include "gpu/recognise/match_point.h"
 
 #define HYPOTHESIS_UNIT 17179869184.0 /* 2^34 */
-#define HYPOTHESIS_PAIRS 12           /* a round of fewer has no solution */
+#define HYPOTHESIS_PAIRS 12           /* a round with fewer pairs has no solution */
 #define HYPOTHESIS_SAMPLE 512         /* points of a large object in the first rounds, at least */
-#define HYPOTHESIS_CLAIM_PX 4 /* points are fewer than pixels, so each stands for those around */
+#define HYPOTHESIS_CLAIM_PX 4 /* each point, being sparser than pixels, stands for those around */
 
-/* Sums of a round: the lower half of the system's matrix by rows, its right side, how many pairs.
+/* Sums of a round: the lower half of the system's matrix by rows, its right side, the number of
+ * pairs.
  */
 #define HYPOTHESIS_SUMS 28
 #define HYPOTHESIS_RIGHT 21
 #define HYPOTHESIS_N 27
 
-/* Sums of a verdict: what hypothesis_view has, and n n^T of the supported points, xx xy xz yy yz
- * zz. */
+/* Sums of a verdict: the counts of hypothesis_view, and n n^T of the supported points, xx xy xz yy
+ * yz zz. */
 #define HYPOTHESIS_TALLY 9
 
-/* What a match says of an object's pose. */
+/* An object's pose from a match. */
 struct hypothesis_guess {
     struct rigid T_co;
-    struct vec3 middle; /* of the object, in the camera */
-    float score;        /* of the match; 0: there is none */
+    struct vec3 middle; /* the object's middle in the camera */
+    float score;        /* the match's; 0: there is no match */
     float votes;
     uint32_t n_votes;
-    int over; /* it agrees with one that is tried */
+    int over; /* 1: it agrees with a guess that is tried */
 };
 
-/* (O14) T_ob: of the library's tensor. */
+/* (O14) T_ob: the library tensor's. */
 GPU_HD static inline struct hypothesis_guess hypothesis_guess_of(const struct rigid *T_cb,
                                                                  const struct rigid *T_ob,
                                                                  const struct match *m,
@@ -56,7 +56,7 @@ GPU_HD static inline struct hypothesis_guess hypothesis_guess_of(const struct ri
     return g;
 }
 
-/* A tensor without a match says nothing. */
+/* The guess of a tensor without a match. */
 GPU_HD static inline struct hypothesis_guess hypothesis_no_guess(void)
 {
     struct hypothesis_guess g;
@@ -78,7 +78,7 @@ GPU_HD static inline int hypothesis_agree(const struct hypothesis_guess *a,
     return 0.5f * (trace - 1.0f) > p->turn_cos;
 }
 
-/* (O14) The votes of guess i of an object: of those that agree with it, itself included. */
+/* (O14) The votes of guess i of an object: all guesses that agree with it, itself included. */
 GPU_HD static inline void hypothesis_vote(struct hypothesis_guess *guess, uint32_t n, uint32_t i,
                                           const struct hypothesis_params *p)
 {
@@ -93,8 +93,7 @@ GPU_HD static inline void hypothesis_vote(struct hypothesis_guess *guess, uint32
     guess[i].n_votes = n_votes;
 }
 
-/* Of several, that with the largest key is taken: the largest worth, which is above 0, then the
- * least number. */
+/* The largest key wins: the largest worth above 0, then the smallest number. */
 GPU_HD static inline uint64_t hypothesis_key(float worth, uint32_t number)
 {
     uint32_t bits;
@@ -119,7 +118,7 @@ GPU_HD static inline struct hypothesis hypothesis_begin(const struct hypothesis_
     return h;
 }
 
-/* Where nothing is left to try. */
+/* A try that is empty, when no guess is left. */
 GPU_HD static inline struct hypothesis hypothesis_none(void)
 {
     struct hypothesis h;
@@ -127,7 +126,7 @@ GPU_HD static inline struct hypothesis hypothesis_none(void)
     return h;
 }
 
-/* (O16) Each so many points of an object are in the first rounds. */
+/* (O16) The stride of an object's points in the first rounds. */
 GPU_HD static inline uint32_t hypothesis_stride(uint32_t points)
 {
     return points < 2 * HYPOTHESIS_SAMPLE ? 1 : points / HYPOTHESIS_SAMPLE;
@@ -138,7 +137,7 @@ GPU_HD static inline float hypothesis_shrink(float gate, const struct hypothesis
     return gate * p->shrink > p->close_m ? gate * p->shrink : p->close_m;
 }
 
-/* (O16) What a pair adds to a round's sums: a point at p, its partner at q with normal n. */
+/* (O16) Adds a pair to a round's sums: a point at p, its partner at q with normal n. */
 GPU_HD static inline void hypothesis_pair(int64_t sum[HYPOTHESIS_SUMS], struct vec3 p,
                                           struct vec3 q, struct vec3 n)
 {
@@ -229,7 +228,7 @@ GPU_HD static inline void hypothesis_move(struct rigid *T, const double d[6])
     }
 }
 
-/* (O16) A round's end: its sums move the pose. Returns 0: too few pairs, or no solution. */
+/* (O16) Ends a round: its sums move the pose. Returns 0: too few pairs, or no solution. */
 GPU_HD static inline int hypothesis_step(struct rigid *T_co, const int64_t sum[HYPOTHESIS_SUMS])
 {
     double a[HYPOTHESIS_RIGHT], b[6], pairs = (double)sum[HYPOTHESIS_N];
@@ -237,7 +236,8 @@ GPU_HD static inline int hypothesis_step(struct rigid *T_co, const int64_t sum[H
     for (int e = 0; e < HYPOTHESIS_RIGHT; e++)
         a[e] = (double)sum[e] * (1.0 / HYPOTHESIS_UNIT);
     for (int k = 0; k < 6; k++) {
-        a[k * (k + 1) / 2 + k] += 1e-6 * pairs; /* what the surface leaves open stays as it is */
+        a[k * (k + 1) / 2 + k] +=
+            1e-6 * pairs; /* directions that the surface leaves open do not move */
         b[k] = (double)sum[HYPOTHESIS_RIGHT + k] * (1.0 / HYPOTHESIS_UNIT);
     }
     if (sum[HYPOTHESIS_N] < HYPOTHESIS_PAIRS || !hypothesis_solve(a, b))
@@ -246,7 +246,7 @@ GPU_HD static inline int hypothesis_step(struct rigid *T_co, const int64_t sum[H
     return 1;
 }
 
-/* (O17) What the picture says of a point. Returns the pixel that supports it, or -1. */
+/* (O17) Adds a point's verdict. Returns the pixel that supports it, or -1. */
 GPU_HD static inline int hypothesis_count(int64_t tally[HYPOTHESIS_TALLY], const struct surface *s,
                                           const struct rigid *T_co, const struct object_point *o,
                                           const struct hypothesis_params *p)
@@ -305,8 +305,8 @@ GPU_HD static inline int hypothesis_above(const double m[6], double t)
     return n;
 }
 
-/* (O17) Do the normals that support a pose hold it in all three directions? One flat face fits
- * every table. */
+/* (O17) Do the supporting normals hold a pose in all three directions? One flat face fits every
+ * table. */
 GPU_HD static inline int hypothesis_holds(const int64_t tally[HYPOTHESIS_TALLY],
                                           const struct hypothesis_params *p)
 {
@@ -318,8 +318,8 @@ GPU_HD static inline int hypothesis_holds(const int64_t tally[HYPOTHESIS_TALLY],
            hypothesis_above(m, (double)p->third) == 3;
 }
 
-/* (O17) The verdict on a refined pose: fills in what the picture says. h->points stays 0: it does
- * not show the object there. */
+/* (O17) The verdict on a refined pose: fills in its counts. h->points stays 0 where the picture
+ * does not show the object. */
 GPU_HD static inline void hypothesis_judge(struct hypothesis *h,
                                            const int64_t tally[HYPOTHESIS_TALLY], int is_coarse,
                                            const struct hypothesis_params *p)
@@ -336,7 +336,7 @@ GPU_HD static inline void hypothesis_judge(struct hypothesis *h,
         h->points = v.supported;
 }
 
-/* (O17) Of poses on the same surface the one with the largest stays. */
+/* (O17) The worth of a pose: of those on one surface the largest stays. */
 GPU_HD static inline float hypothesis_worth(const struct hypothesis *h)
 {
     return (float)h->points * h->score;
@@ -349,7 +349,7 @@ GPU_HD static inline int hypothesis_open(uint32_t open, const struct hypothesis 
     return (float)open >= (1.0f - p->claimed) * (float)h->points;
 }
 
-/* (O17) A pose that stays has the pixels around a pixel that supports it. */
+/* (O17) A pose that stays claims the pixels around a supporting pixel. */
 GPU_HD static inline void hypothesis_claim(uint8_t *claims, const struct surface *s, int pixel)
 {
     int x = pixel % s->w, y = pixel / s->w;

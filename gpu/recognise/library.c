@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How many tensors and entries there are, and where each bin begins. */
+/* Counts tensors and entries, and finds where each bin begins. */
 static int library_count(struct library *l, struct err *err)
 {
     uint64_t tensors = 0, entries = 0;
@@ -44,7 +44,7 @@ static void take_roots(uint32_t *to, struct library_tensor *t, const uint32_t *f
     }
 }
 
-/* Objects in their order, tensors of an object in theirs. */
+/* Fills the library in the order of objects and of their tensors. */
 static void sort(struct library *l)
 {
     uint32_t at[TENSOR_BINS], entry = 0;

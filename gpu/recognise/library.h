@@ -1,8 +1,8 @@
 /*
- * library.h - objects side by side, as tensors are matched with them
+ * library.h - the objects that a picture's tensors are matched with
  *
- * Tensors of all objects are sorted by the bin of their angle, so that those of a bin and of the
- * two beside it lie together. Objects of a library have the same unit and voxel.
+ * Tensors of all objects are sorted by the bin of their angle, so a bin and the two beside it lie
+ * together. Objects of a library have the same unit and voxel.
  */
 #pragma once
 
@@ -17,19 +17,19 @@ extern "C" {
 struct library_tensor {
     uint32_t first, n; /* entries */
     uint32_t object;
-    uint32_t square; /* of all its values: their squares, added up */
+    uint32_t square; /* sum of its values' squares */
 };
 
 struct library {
     float unit_m, voxel;
     uint32_t n_objects, n_tensors, n_entries;
-    uint32_t n_points, most_points;     /* of all objects, of the largest */
-    const struct object *const *object; /* borrowed, as long as the library lives */
+    uint32_t n_points, most_points;     /* points of all objects, of the largest */
+    const struct object *const *object; /* borrowed while the library lives */
     struct vec3 *middle;                /* [n_objects] the mean of an object's points */
     uint8_t *is_coarse;                 /* [n_objects] */
-    struct library_tensor *tensor;      /* [n_tensors] by bin */
+    struct library_tensor *tensor;      /* [n_tensors] sorted by bin */
     const struct object_tensor **from;  /* [n_tensors] */
-    uint32_t *entry;                    /* [n_entries] of tensors, roots in place of areas */
+    uint32_t *entry;               /* [n_entries] tensors' entries, with roots in place of areas */
     uint32_t bin[TENSOR_BINS + 1]; /* where the tensors of a bin begin; the last one is the end */
 };
 

@@ -1,12 +1,12 @@
 /*
- * match.h - which tensors of a library a picture's tensors look like
+ * match.h - finds the library's tensors that are most like a picture's
  *
- * Each of the picture's tensors is compared with all of the library that are in its bin or beside
- * it, as it is and turned by half about z, since a pair's two points have no order. What is kept is
- * the best of each object.
+ * Each tensor of the picture is compared with all library tensors of its bin and the two beside it,
+ * as it is and turned by half about z, since a pair's points have no order. The best match with
+ * each object is kept.
  *
- * Order:   scores follow from sums of whole numbers, and the best has the largest key, so no order
- *          of threads changes a bit.
+ * Order:   scores come from sums of whole numbers and the largest key wins, so no order of threads
+ *          changes a bit.
  * Maths:   MATH.md (O12), (O13) <- Orts-Escolano et al., equation 6; Mian et al. 2006
  * Twins:   match_cpu.c, match_cuda.cu (tests/twin/gpu_recognise.c)
  */
@@ -18,7 +18,7 @@
 extern "C" {
 #endif
 
-/* A key of the best match: 0 = none; else score | tensor | turned, larger is better. */
+/* The key of a match: 0 = none, else score | tensor | turned; larger is better. */
 struct match {
     float score;
     uint32_t tensor; /* of the library */

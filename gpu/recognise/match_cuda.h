@@ -20,9 +20,9 @@ struct match_library {
 };
 
 /*
- * match_cuda_run - match_cpu_run() on the device, for tensors of which *n are there
+ * match_cuda_run - match_cpu_run() on the device, for *n tensors
  *
- * In:      device memory; room is how many tensors there may be
+ * In:      device memory; room: tensors at most
  * Out:     best [room][l->n_objects], device memory
  * Returns: 0; ERR_DEVICE
  * Runs:    enqueues on the stream, does not wait

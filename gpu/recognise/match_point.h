@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* The voxel that another one is after half a turn about z. */
+/* Where a voxel goes in half a turn about z. */
 GPU_HD static inline uint32_t match_turn(uint32_t voxel)
 {
     const uint32_t layer = TENSOR_SIDE * TENSOR_SIDE;
@@ -29,14 +29,14 @@ GPU_HD static inline void match_add(struct match_sums *sums, uint32_t root, uint
     sums->both += root * (voxel % MATCH_HIDDEN);
 }
 
-/* What voxel `voxel` is that has no entry. */
+/* The value of a voxel without an entry. */
 GPU_HD static inline uint32_t match_empty(const struct tensor *t, uint32_t voxel)
 {
     return t->hidden[voxel / 32] >> voxel % 32 & 1 ? MATCH_HIDDEN : 0;
 }
 
-/* (O12) Of sums over voxels: products of the values of both, and squares of either's. A value is
- * 256 at most and voxels are 1000, so that none exceeds 2^26 and no product 2^52. */
+/* (O12) The score from sums over voxels: of both values' products, and of each one's squares. With
+ * values up to 256 and 1000 voxels no sum exceeds 2^26, and no product 2^52. */
 GPU_HD static inline float match_score(uint32_t both, uint32_t p, uint32_t q)
 {
     return both ? (float)((double)both / sqrt((double)p * (double)q)) : 0.0f;
@@ -60,7 +60,7 @@ GPU_HD static inline struct match match_of(uint64_t key)
     return m;
 }
 
-/* The tensors of a library that one of bin `bin` is compared with: [*first, *end). */
+/* The library tensors to compare with one of bin `bin`: [*first, *end). */
 GPU_HD static inline void match_range(uint32_t *first, uint32_t *end, const uint32_t *bins,
                                       uint32_t bin)
 {

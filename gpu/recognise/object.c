@@ -52,7 +52,7 @@ static struct vec3 turned(const struct rigid *T, struct vec3 n)
     return rigid_apply(&R, n);
 }
 
-/* Points on a lattice of pixels, so that about OBJECT_VIEW_POINTS of them are on the object. */
+/* Takes points on a lattice of pixels, about OBJECT_VIEW_POINTS of them on the object. */
 static int add_points(struct object *o, const struct surface *s, const struct rigid *T_oc,
                       struct err *err)
 {

@@ -1,4 +1,4 @@
-/* object_bytes.c - an object as a row of sections, and back */
+/* object_bytes.c - packs an object into sections, and unpacks it */
 #include "gpu/recognise/object.h"
 #include "gpu/recognise/tensor_point.h"
 
@@ -11,7 +11,7 @@
 #define HEAD SECTION_TAG('G', 'O', 'B', 'J')
 #define TENSORS SECTION_TAG('G', 'O', 'T', 'E')
 #define POINTS SECTION_TAG('G', 'O', 'P', 'T')
-#define COARSE SECTION_TAG('G', 'O', 'C', 'O') /* empty, and there if the object is coarse */
+#define COARSE SECTION_TAG('G', 'O', 'C', 'O') /* an empty section that marks a coarse object */
 #define VERSION 1
 #define HEAD_BYTES (OBJECT_NAME_CAP + 24)
 #define TENSOR_BYTES 60 /* without its entries */
@@ -97,13 +97,13 @@ static int near(float a, float b, float tolerance)
     return a >= b - tolerance && a <= b + tolerance;
 }
 
-/* Is v a place within reach? */
+/* Is v finite and within reach? */
 static int placed(struct vec3 v)
 {
     return near(v.x, 0, FAR_M) && near(v.y, 0, FAR_M) && near(v.z, 0, FAR_M);
 }
 
-/* Rows of length 1 that stand at right angles, right-handed. */
+/* Are the rows orthonormal and right-handed? */
 static int rotates(const float r[9])
 {
     struct vec3 x = {r[0], r[1], r[2]}, y = {r[3], r[4], r[5]}, z = {r[6], r[7], r[8]};
@@ -135,7 +135,7 @@ static int unpack_head(struct object *o, const struct section *s, struct err *er
     return 0;
 }
 
-/* Entries ascend by voxel and have an area. */
+/* Do entries ascend by voxel, each with an area? */
 static int get_entries(uint32_t *entry, uint32_t n, struct bytes_reader *r)
 {
     uint32_t next = 0;
@@ -215,7 +215,7 @@ int object_unpack(struct object *o, const uint8_t *row, size_t len, struct err *
         struct section s;
         if (!section_find(&s, row, len, tag[i]))
             rc = err_set(err, ERR_INPUT, "the object lacks one of its sections");
-        else if ((rc = section_use(&s, VERSION, err)) == 0) /* an object cannot do without it */
+        else if ((rc = section_use(&s, VERSION, err)) == 0) /* every object has it */
             rc = err_set(err, ERR_UNSUPPORTED, "the object is of another version");
         else if (rc == 1)
             rc = unpack[i](o, &s, err);

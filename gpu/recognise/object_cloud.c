@@ -1,4 +1,4 @@
-/* object_cloud.c - points on a surface, drawn as patches of it, are a mesh that can be enrolled */
+/* object_cloud.c - makes a mesh to enrol from points on a surface, a patch for each */
 #include "gpu/recognise/object.h"
 #include "gpu/recognise/surface_point.h"
 
@@ -11,14 +11,14 @@
 #define REACH 8              /* a patch reaches as far as this neighbour */
 #define CORNERS (6 + AROUND) /* a cut adds one, but for what rounding does to thin ones */
 
-/* What the patches of a cloud are made from, and they. */
+/* A cloud's points, and the patches made from them. */
 struct patches {
     struct cloud_params params;
     const struct object_point *point; /* [n] */
     size_t n;
     struct tree *tree;
     float usual;           /* reach */
-    float low[3], high[3]; /* what no patch goes beyond */
+    float low[3], high[3]; /* box that holds all patches */
     float *xyz;            /* [n_corners][3] */
     uint32_t *corner;      /* [n_triangles][3] */
     size_t n_corners, n_triangles, cap_xyz, cap_corner;
@@ -36,7 +36,7 @@ static struct vec3 along(struct vec3 p, struct vec3 d, float t)
     return vec3_make(p.x + t * d.x, p.y + t * d.y, p.z + t * d.z);
 }
 
-/* The neighbours of a point, itself among them. Returns how many; *reach is at most `most`. */
+/* Finds a point's neighbours, itself among them. Returns how many; *reach is at most `most`. */
 static int around(const struct patches *s, size_t i, uint32_t id[AROUND + 1], float *reach,
                   float most)
 {
@@ -56,7 +56,7 @@ static int by_size(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* The tree, the usual reach, and the box around the points with half of that beside them. */
+/* Makes the tree, the usual reach, and the points' box widened by half that reach. */
 static int object_cloud_measure(struct patches *s, struct err *err)
 {
     float *place = malloc(s->n * 3 * sizeof *place), *reach = malloc(s->n * sizeof *reach);
@@ -90,7 +90,7 @@ static int object_cloud_measure(struct patches *s, struct err *err)
     return rc;
 }
 
-/* What lies behind a plane stays (Sutherland and Hodgman). Returns the number of corners. */
+/* Keeps what lies behind a plane (Sutherland and Hodgman). Returns the number of corners. */
 static int cut(struct vec3 corner[CORNERS], int n, struct vec3 on, struct vec3 normal)
 {
     struct vec3 out[CORNERS];
@@ -152,7 +152,7 @@ static struct vec3 level(const struct patches *s, const struct object_point *own
         xh += w * u * h;
         yh += w * v * h;
     }
-    xx += s->params.prior; /* the normal that was published */
+    xx += s->params.prior; /* the published normal */
     yy += s->params.prior;
     det = xx * yy - xy * xy;
     a = (yy * xh - xy * yh) / det;
@@ -161,8 +161,8 @@ static struct vec3 level(const struct patches *s, const struct object_point *own
     return surface_scale(n, 1.0f / sqrtf(vec3_norm2(n)));
 }
 
-/* (O19) A point's patch: a square, without what is nearer to a neighbour on its side of an edge or
- * lies over the edge. */
+/* (O19) A point's patch: a square less the parts beyond an edge or nearer to a neighbour on the
+ * point's side of it. */
 static int patch(struct vec3 corner[CORNERS], const struct patches *s, size_t i)
 {
     struct object_point own = s->point[i];

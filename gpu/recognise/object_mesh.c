@@ -4,9 +4,9 @@
 
 #include <stdlib.h>
 
-#define FOCAL 262.5f   /* pixels: what structured light has at 320 x 240 */
+#define FOCAL 262.5f   /* focal length in pixels: structured light's at 320 x 240 */
 #define NEAREST_M 0.8f /* a usual distance of such a camera */
-#define ROOM 2.5f      /* the ball around the mesh fills the picture at 2.41 of its radius */
+#define ROOM 2.5f      /* distance in radii of the mesh's ball; it fills the picture at 2.41 */
 #define ROW 6          /* views around it, above and below */
 #define LIFT 0.5f      /* sine of their elevation */
 #define LEVEL 0.8660254f
@@ -84,7 +84,7 @@ int object_add_mesh(struct object *o, const struct object_mesh *mesh,
         rc = object_mesh_draw(depth, mesh, K, &T_oc[i], err);
         if (rc == 1)
             rc = object_add_view(o, depth, OBJECT_MESH_W, OBJECT_MESH_H, K, &T_oc[i], s, t, err);
-        if (rc == ERR_INPUT) /* it shows too little: others may show more */
+        if (rc == ERR_INPUT) /* this view shows too little; others may show more */
             rc = 0;
     }
     free(depth);

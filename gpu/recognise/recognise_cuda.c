@@ -27,7 +27,7 @@ struct recognise_cuda {
     cudaEvent_t event[RECOGNISE_PASSES + 1];
 };
 
-/* A piece of device memory, filled from the host where `from` is given. */
+/* Takes a piece of device memory, and fills it from the host where `from` is given. */
 static int recognise_take(struct recognise_cuda *r, void *pointer, const void *from, size_t bytes,
                           struct err *err)
 {
@@ -78,7 +78,7 @@ static int take_all(struct recognise_cuda *r, const struct library *l, struct er
     return 0;
 }
 
-/* Poses of the library's tensors and points of its objects, side by side. */
+/* Copies the poses of the library's tensors and the points of its objects. */
 static int take_library(struct recognise_cuda *r, const struct library *l, struct err *err)
 {
     struct hypothesis_library *to = &r->hypothesis.l;
@@ -114,7 +114,7 @@ out:
     return rc;
 }
 
-/* What poses are found with. */
+/* Memory for finding poses. */
 static int take_poses(struct recognise_cuda *r, const struct library *l, struct err *err)
 {
     const struct recognise_config *c = &r->config;
@@ -150,7 +150,7 @@ int recognise_cuda_open(struct recognise_cuda **out, const struct recognise_conf
     if (!r)
         return err_set(err, ERR_MEMORY, "no memory");
     r->config = *c;
-    /* the lowest priority there is: kernels of frames that wait come first */
+    /* the lowest priority: frames' kernels come first */
     CU_TRY(cudaDeviceGetStreamPriorityRange(&least, NULL));
     CU_TRY(cudaStreamCreateWithPriority(&r->stream, cudaStreamNonBlocking, least));
     for (int i = 0; i <= RECOGNISE_PASSES; i++)

@@ -14,7 +14,7 @@ struct recogniser {
     struct hypothesis_params hypothesis;
     struct hypotheses hypotheses;
     uint64_t *best;                     /* [tensor.n][objects] */
-    const struct recogniser_back *back; /* NULL: the processor */
+    const struct recogniser_back *back; /* NULL: on the processor */
     void *at;
 };
 
@@ -27,7 +27,7 @@ static struct tensor_params params_of(const struct library *l)
     return p;
 }
 
-/* What poses need; on a device also the library's points and poses. */
+/* Memory for poses; on a device also the library's points and poses. */
 static size_t pose_bytes(const struct library *l, uint32_t tensors)
 {
     const struct hypothesis_params hp = hypothesis_params_default();
@@ -54,7 +54,7 @@ size_t recogniser_bytes(int w, int h, const struct library *l)
            pose_bytes(l, (uint32_t)p.n);
 }
 
-/* The number of "cuda:N"; -1: it is the processor. */
+/* The N of "cuda:N"; -1: the processor. */
 static int cuda_of(const char *device)
 {
     if (strncmp(device, "cuda", 4) != 0)
@@ -70,7 +70,7 @@ static int open_back(struct recogniser *r, int number, int w, int h, struct err 
     return r->back->open(&r->at, number, w, h, r->library, &r->tensor, &r->hypothesis, err);
 }
 
-/* What the processor computes with. */
+/* Memory for computing on the processor. */
 static int open_host(struct recogniser *r, struct err *err)
 {
     int rc = tensor_new(&r->tensors, &r->surface, &r->tensor, err);
@@ -86,7 +86,7 @@ static int open_host(struct recogniser *r, struct err *err)
 int recogniser_open(struct recogniser **out, const char *device, int w, int h,
                     const struct library *l, struct err *err)
 {
-    const struct intrinsics any = {1, 1, 0, 0}; /* until the first picture */
+    const struct intrinsics any = {1, 1, 0, 0}; /* holds until the first picture */
     struct recogniser *r = NULL;
     int rc = surface_check(w, h, &any, err), number = cuda_of(device);
 
@@ -140,7 +140,7 @@ int recogniser_run(struct recogniser *r, const float *depth, struct intrinsics K
         return r->back->run(r->at, depth, s, found, n, err);
     s->depth = depth;
     surface_cpu_run(s, &sp);
-    s->depth = NULL; /* the caller's */
+    s->depth = NULL; /* the caller owns it */
     tensor_cpu_run(&r->tensors, &r->tensor);
     match_cpu_run(r->best, r->tensors.tensor, *r->tensors.n_tensors, r->library, &mp);
     hypothesis_cpu_run(&r->hypotheses, &r->tensors, r->best, r->library, &r->hypothesis);

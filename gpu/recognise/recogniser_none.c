@@ -1,5 +1,5 @@
 /*
- * recogniser_none.c - stands in for CUDA's part of the recogniser in a build without it
+ * recogniser_none.c - stands in for recogniser_cuda.c in a build without CUDA
  */
 #include "gpu/recognise/recogniser_back.h"
 

@@ -28,7 +28,7 @@ struct rigid render_look(struct vec3 from, struct vec3 at, struct vec3 up)
 
     normalise(z);
     cross(x, z, u);
-    if (render_dot(x, x) < 1e-6) { /* any other way is up */
+    if (render_dot(x, x) < 1e-6) { /* any other direction will do as up */
         double other[3] = {u[1], u[2], u[0]};
         cross(x, z, other);
     }
@@ -45,7 +45,7 @@ struct rigid render_look(struct vec3 from, struct vec3 at, struct vec3 up)
     return T;
 }
 
-/* A corner in the picture, and one over its depth. */
+/* A corner's place in the picture, and 1 / depth. */
 struct corner {
     double u, v, inverse;
 };
@@ -78,12 +78,12 @@ static double most(double a, double b, double c)
     return fmax(a, fmax(b, c));
 }
 
-/* (O18) One over depth is linear in the picture. What shows a side that is not seen is negative
- * until all is drawn. Returns how many pixels were looked at. */
+/* (O18) Draws a triangle; 1 / depth is linear in the picture. Depth on an unseen side is negative
+ * until all is drawn. Returns how many pixels were tested. */
 static size_t render_draw(float *depth, int w, int h, const struct corner c[3], int sides)
 {
     double area = edge(&c[0], &c[1], c[2].u, c[2].v);
-    float sign = sides == 1 && area > 0 ? -1.0f : 1.0f; /* v runs down: it is clockwise */
+    float sign = sides == 1 && area > 0 ? -1.0f : 1.0f; /* clockwise, as v runs down */
     int u0 = (int)ceil(fmin(fmax(0, least(c[0].u, c[1].u, c[2].u)), w));
     int v0 = (int)ceil(fmin(fmax(0, least(c[0].v, c[1].v, c[2].v)), h));
     int u1 = (int)floor(fmax(fmin(w - 1, most(c[0].u, c[1].u, c[2].u)), -1));

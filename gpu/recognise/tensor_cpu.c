@@ -5,7 +5,8 @@
 #define ADD(sum, area) (*(sum) += (area))
 TENSOR_CLIP_DEFINE(clip, ADD)
 
-/* The partner of a pixel: that whose normal differs most, of several the first; or itself. */
+/* The partner of a pixel: the first one whose normal differs most; without one, the pixel
+ * itself. */
 static uint32_t find_partner(const struct surface *s, const struct tensor_params *p, uint32_t at)
 {
     struct tensor_search q;
@@ -24,8 +25,8 @@ static uint32_t find_partner(const struct surface *s, const struct tensor_params
     return found;
 }
 
-/* (O8) The pair of a square of pixels: that of the first of `tries` pixels that has one which the
- * mesh joins, or that of the first that has one at all. */
+/* (O8) The pair of a square of pixels: the first that the mesh joins among the pairs of `tries`
+ * pixels, else the first pair. */
 static uint64_t find_pair(const struct surface *s, const struct tensor_params *p, uint32_t cell)
 {
     uint64_t apart = TENSOR_NO_PAIR;
@@ -92,7 +93,7 @@ void tensor_cpu_fill(struct tensor *t, const struct surface *s, const struct ten
         t->n = 0;
 }
 
-/* Of the pairs that are apart, or of the others, as many as are wanted yet. */
+/* Takes pairs that are apart, or others, until enough are taken. */
 static void tensor_pick_pairs(const struct tensors *t, uint32_t cells, int apart, uint32_t want)
 {
     uint32_t m = 0, at = 0, n = 0, *picked = t->picked + *t->n_tensors;
