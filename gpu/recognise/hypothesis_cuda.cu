@@ -1,11 +1,11 @@
 /*
  * hypothesis_cuda.cu - from matches to poses
  *
- * guess_kernel     a block an object: a thread has a tensor's guess and counts its votes, all of
- *                  them look for the next one to try
+ * guess_kernel     a block an object: a thread has a tensor's guess and counts its votes; all
+ *                  search for the next one to try
  * refine_kernel    a block a pose (blockIdx.x the try, blockIdx.y the object), from its first round
  *                  to its verdict: a thread has points, whose sums are added up over the block
- * keep_kernel      one block: poses one after the other, a thread has points of each
+ * keep_kernel      one block takes poses one after the other; a thread has points of each
  */
 #include "gpu/recognise/hypothesis_cuda.h"
 
@@ -15,7 +15,7 @@
 #define THREADS 256
 #define WARPS (THREADS / 32)
 
-/* The largest key of the block's threads, which all of them know. room: shared [WARPS] */
+/* The largest key of the block's threads; all get it. room: shared [WARPS] */
 static __device__ uint64_t largest(uint64_t key, uint64_t *room)
 {
     for (int with = 16; with > 0; with /= 2) {
@@ -31,7 +31,7 @@ static __device__ uint64_t largest(uint64_t key, uint64_t *room)
     return key;
 }
 
-/* sum [n] of a thread becomes that of the block. room: shared [WARPS][n] */
+/* Adds the threads' sum [n] over the block; all get it. room: shared [WARPS][n] */
 template <int n> static __device__ void add_up(int64_t *sum, int64_t *room)
 {
     __syncthreads(); /* the last one's readers are done */
@@ -87,7 +87,8 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
-/* (O17) What the picture says of each stride-th point. pixel: what supports it; or NULL. */
+/* (O17) Judges each stride-th point by the picture. pixel: the pixels that support them; or
+ * NULL. */
 static __device__ void hypothesis_count_pixels(int64_t *tally, int32_t *pixel, int64_t *room,
                                                const struct surface *s,
                                                const struct object_point *point, uint32_t n,
@@ -104,7 +105,7 @@ static __device__ void hypothesis_count_pixels(int64_t *tally, int32_t *pixel, i
     add_up<HYPOTHESIS_TALLY>(tally, room);
 }
 
-/* (O16) Rounds over each stride-th point. Returns 0: the pose has no solution. */
+/* (O16) Does rounds over each stride-th point. Returns 0: the pose has no solution. */
 static __device__ int run_rounds(struct rigid *T_co, float *gate, int64_t *room,
                                  const struct surface *s, const struct object_point *point,
                                  uint32_t n, uint32_t stride, int rounds,
@@ -131,7 +132,7 @@ static __device__ int run_rounds(struct rigid *T_co, float *gate, int64_t *room,
     return 1;
 }
 
-/* (O16), (O17) As refine() of hypothesis_cpu.c, of a block. */
+/* (O16), (O17) Does the work of refine() of hypothesis_cpu.c by a block. */
 static __device__ void refine(struct hypothesis *own, int64_t *room, const struct surface *s,
                               const struct object_point *point, uint32_t n, int is_coarse,
                               const struct hypothesis_params *p)
@@ -166,7 +167,7 @@ static __global__ void __launch_bounds__(THREADS)
         *at = own;
 }
 
-/* (O17) Is enough of its surface open? Then it is taken. */
+/* (O17) Takes a pose if enough of its surface is unclaimed. */
 static __device__ int hypothesis_take(const struct hypothesis_picture *h, int64_t *room,
                                       const struct hypothesis *at, const struct surface *s,
                                       const struct hypothesis_params *p)
@@ -208,7 +209,7 @@ static __global__ void __launch_bounds__(THREADS)
                 h.q.found[found] = *at;
             found++;
         }
-        __syncthreads(); /* all have read it, and what it claims is written */
+        __syncthreads(); /* all have read it, and its claims are written */
         if (threadIdx.x == 0)
             at->points = 0;
         __syncthreads();

@@ -1,9 +1,9 @@
 /*
- * match_cuda.cu - tensors of a picture beside those of a library
+ * match_cuda.cu - compares a picture's tensors with a library's
  *
  * match_kernel     blockIdx.x is the picture's tensor, which the block spreads out in shared
- *                  memory; blockIdx.y shares the library's out, and a warp has one of its tensors
- *                  at a time
+ *                  memory; blockIdx.y is a share of the library, and a warp takes one of its
+ *                  tensors at a time
  */
 #include "gpu/recognise/match_cuda.h"
 

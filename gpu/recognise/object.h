@@ -1,7 +1,7 @@
 /*
- * object.h - an object as it was enrolled: tensors and points of its views
+ * object.h - an enrolled object: tensors and points of its views
  *
- * Frames:  T_oc takes a view's camera to the object, whose frame is what the caller says it is
+ * Frames:  T_oc takes a view's camera to the object's frame, which the caller chooses
  * Bytes:   a row of sections (proto/section.h) with tags "GOBJ" (what it is), "GOTE" (tensors),
  *          "GOPT" (points). A file of them has a check of its own (daemon/objects.h)
  */
@@ -18,7 +18,7 @@ extern "C" {
 #define OBJECT_TENSORS_MAX 65536
 #define OBJECT_POINTS_MAX 65536
 #define OBJECT_ENTRIES_MAX (16u << 20)
-#define OBJECT_VIEW_POINTS 400 /* that are kept of a view, about */
+#define OBJECT_VIEW_POINTS 400 /* points kept of a view, about */
 
 struct object_tensor {
     struct rigid T_ob; /* basis to object */
@@ -36,7 +36,7 @@ struct object {
     char name[OBJECT_NAME_CAP];
     float unit_m, voxel; /* of tensor_params */
     uint32_t n_views;
-    uint8_t is_coarse; /* made of a cloud, whose points err by millimetres */
+    uint8_t is_coarse; /* 1: made of a cloud, whose points err by millimetres */
     size_t n_tensors, n_entries, n_points;
     size_t cap_tensors, cap_entries, cap_points;
     struct object_tensor *tensor;
@@ -48,49 +48,49 @@ struct object {
 int object_name_valid(const char *name);
 
 void object_free(struct object *o);
-/* Around its points, in its frame: the least x, y, z, then the largest; zeros where it has none. */
+/* The box around its points, in its frame: least x, y, z, then largest; zeros without points. */
 void object_box(float box[6], const struct object *o);
 
 /*
  * object_add_view - enrol a view
  *
- * In:      depth [h][w] of the object alone: 0 where something else is seen; T_oc; s and t are the
+ * In:      depth [h][w] of the object alone, 0 elsewhere; T_oc; s and t are the
  *          parameters of all of the object's views, with a unit
- * Returns: 0, also where the view has no pair; ERR_INPUT: no depth at all, sides; ERR_LIMIT: of
- *          this header; ERR_MEMORY. After an error the object is as it was
+ * Returns: 0, also where the view has no pair; ERR_INPUT: no depth at all, sides; ERR_LIMIT: this
+ *          header's; ERR_MEMORY. After an error the object is as it was
  */
 MUST_CHECK int object_add_view(struct object *o, const float *depth, int w, int h,
                                struct intrinsics K, const struct rigid *T_oc,
                                const struct surface_params *s, const struct tensor_params *t,
                                struct err *err);
 
-/* Triangles that cannot be trusted but for this: corners are points. Metres. */
+/* Unchecked triangles, in metres; only each corner is known to be a point's index. */
 struct object_mesh {
     const float *xyz; /* [n_points][3] */
     size_t n_points;
     const uint32_t *corner; /* [n_triangles][3] */
     size_t n_triangles;
-    int sides; /* that are seen: 1 or 2 of render.h */
+    int sides; /* visible sides, 1 or 2 as in render.h */
 };
 
-/* Sizes of a mesh that makes an object: radii of the ball around it. */
+/* Radii of the ball around a mesh that can be enrolled. */
 #define OBJECT_RADIUS_MIN_M 0.02f
 #define OBJECT_RADIUS_MAX_M 2.0f
 #define OBJECT_MESH_VIEWS 14
 #define OBJECT_MESH_W 320
 #define OBJECT_MESH_H 240
 
-/* The views that enrol a mesh, and that look for objects in one: camera and places of OBJECT_MESH_W
- * x OBJECT_MESH_H pixels all around it. T_oc takes the camera's points to the mesh's frame.
- * Returns 0; ERR_INPUT: its size. */
+/* The views that enrol a mesh or search it for objects: cameras of OBJECT_MESH_W x OBJECT_MESH_H
+ * pixels all around it. T_oc takes the camera's points to the mesh's frame. Returns 0; ERR_INPUT:
+ * its size. */
 MUST_CHECK int object_mesh_views(struct intrinsics *K, struct rigid T_oc[OBJECT_MESH_VIEWS],
                                  const struct object_mesh *mesh, struct err *err);
 /* Draws one of them: depth [OBJECT_MESH_H][OBJECT_MESH_W]. Returns 1; 0: it shows nothing;
  * ERR_LIMIT: it would take too long. */
 MUST_CHECK int object_mesh_draw(float *depth, const struct object_mesh *mesh, struct intrinsics K,
                                 const struct rigid *T_oc, struct err *err);
-/* object_add_view() of all of them; the object's frame is the mesh's. Returns 0; what that says,
- * also ERR_INPUT: no view shows anything. */
+/* object_add_view() of all of them; the object's frame is the mesh's. Returns as that does, and
+ * ERR_INPUT: no view shows anything. */
 MUST_CHECK int object_add_mesh(struct object *o, const struct object_mesh *mesh,
                                const struct surface_params *s, const struct tensor_params *t,
                                struct err *err);
@@ -117,7 +117,7 @@ size_t object_bytes(const struct object *o);
 /* out [object_bytes()]. */
 void object_pack(uint8_t *out, const struct object *o);
 /*
- * object_unpack - the inverse, of a stranger's bytes
+ * object_unpack - the inverse, from untrusted bytes
  *
  * Returns: 0; ERR_INPUT: not such an object; ERR_UNSUPPORTED: another build's; ERR_LIMIT;
  *          ERR_MEMORY. After an error *o is empty

@@ -1,6 +1,6 @@
 /*
- * recognise_cuda.h - pictures of one size and a library on a CUDA device: from depth to poses
- * (internal to gpu/ and its tests)
+ * recognise_cuda.h - from depth pictures of one size to objects' poses on a CUDA device (internal
+ * to gpu/ and its tests)
  *
  * Owner:   one thread; the device is that thread's current one
  */
@@ -31,7 +31,7 @@ enum recognise_pass {
 struct recognise_cuda;
 
 struct recognise_config {
-    int w, h, step; /* of depth pictures */
+    int w, h, step; /* size of depth pictures, step of surfaces */
     struct intrinsics K;
     struct surface_params surface;
     struct tensor_params tensor;
@@ -45,11 +45,11 @@ MUST_CHECK int recognise_cuda_open(struct recognise_cuda **r, const struct recog
                                    const struct library *l, struct err *err);
 void recognise_cuda_close(struct recognise_cuda **r);
 
-/* The camera of the next pictures, as `K` of a surface (surface_shape()). */
+/* Sets the next pictures' camera, as a surface's K (surface_shape()). */
 void recognise_cuda_camera(struct recognise_cuda *r, struct intrinsics K);
 
 /*
- * recognise_cuda_run - a depth picture, up to the objects that it shows
+ * recognise_cuda_run - finds the objects that a depth picture shows
  *
  * In:      depth [h][w], host
  * Out:     us [RECOGNISE_PASSES]: what each pass took; NULL: passes are not timed
@@ -60,8 +60,8 @@ void recognise_cuda_camera(struct recognise_cuda *r, struct intrinsics K);
 MUST_CHECK int recognise_cuda_run(struct recognise_cuda *r, const float *depth, float *us,
                                   struct hypothesis *found, uint32_t *n, struct surface *s,
                                   struct err *err);
-/* All that the last run left, copied to host memory that surface_new() and tensor_new() made for
- * the same configuration; best [n][objects], tried [objects][tries]. */
+/* Copies all results of the last run to host memory from surface_new() and tensor_new() of the same
+ * configuration; best [n][objects], tried [objects][tries]. */
 MUST_CHECK int recognise_cuda_get(struct recognise_cuda *r, struct surface *s, struct tensors *t,
                                   uint64_t *best, struct hypothesis *tried, struct err *err);
 

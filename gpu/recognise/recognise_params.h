@@ -2,7 +2,7 @@
  * recognise_params.h - what surfaces, tensors, matches, hypotheses and clouds were tuned with
  *
  * One recogniser serves all sessions of a device, so no network's sidecar overrides these. A run
- * may have others: struct surface_params and its like are arguments.
+ * may use others, since struct surface_params and its like are arguments.
  */
 #pragma once
 

@@ -1,10 +1,9 @@
 /*
  * recogniser.h - from a depth picture to the objects that it shows, on a device
  *
- * The chain of this room behind one call: surface, tensors, matches with a library, poses. It is
- * no line of gpu.h: an item of a line holds up the items behind it for as long as it takes, and
- * this takes as long as many frames where processors compute. A recogniser has a stream and memory
- * of its own, so that a thread of low priority runs it beside the device's lines.
+ * One call runs the whole chain: surface, tensors, matches with a library, poses. It is no line of
+ * gpu.h, since on a processor it would hold up a line for as long as many frames take. A recogniser
+ * has its own stream and memory, so a thread of low priority can run it beside the device's lines.
  *
  * Frames:  T_co takes the object's points to the camera
  * Owner:   one thread at a time
@@ -22,11 +21,11 @@ extern "C" {
 
 struct recogniser;
 
-/* Memory of one for pictures of w x h, on its device or beside it. Of the library it reads numbers
- * alone (n_...). */
+/* Bytes of a recogniser for pictures of w x h, on device or host. Of the library it reads only the
+ * counts (n_...). */
 size_t recogniser_bytes(int w, int h, const struct library *l);
 /*
- * recogniser_open - set aside all that a recogniser will ever use
+ * recogniser_open - set aside all memory that a recogniser will use
  *
  * In:      device: "cpu", "cuda:N"; the library is borrowed until close
  * Returns: 0; ERR_INPUT: sides; ERR_UNSUPPORTED: no such device; ERR_MEMORY; ERR_DEVICE
@@ -45,7 +44,7 @@ void recogniser_close(struct recogniser **r);
  */
 MUST_CHECK int recogniser_run(struct recogniser *r, const float *depth, struct intrinsics K,
                               struct hypothesis *found, uint32_t *n, struct err *err);
-/* What the last picture says of an object at a pose: MATH.md (O17), without refinement. */
+/* Judges an object at a pose by the last picture: MATH.md (O17), without refinement. */
 struct hypothesis_view recogniser_judge(const struct recogniser *r, uint32_t object,
                                         const struct rigid *T_co);
 

@@ -1,6 +1,5 @@
 /*
- * recogniser_back.h - what computes for a recogniser where that is not the processor (internal to
- * gpu/)
+ * recogniser_back.h - a recogniser's back end other than the processor (internal to gpu/)
  */
 #pragma once
 
@@ -10,8 +9,8 @@
 extern "C" {
 #endif
 
-/* As recogniser_open(), _run() and _close(); run() leaves points and normals in s, whose camera it
- * takes. `at` is the back end's own. */
+/* As recogniser_open(), _run() and _close(); run() uses the camera of s and leaves points and
+ * normals there. `at` is the back end's state. */
 struct recogniser_back {
     int (*open)(void **at, int device, int w, int h, const struct library *l,
                 const struct tensor_params *t, const struct hypothesis_params *p, struct err *err);

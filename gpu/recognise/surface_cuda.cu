@@ -21,7 +21,7 @@ static cudaLaunchConfig_t config_of(const struct surface *s, cudaStream_t stream
     return c;
 }
 
-/* The thread's pixel; -1: it has none. */
+/* The thread's pixel; -1: none. */
 static __device__ int pixel_of(const struct surface *s, int *x, int *y)
 {
     *x = (int)(blockIdx.x * BLOCK_W + threadIdx.x % BLOCK_W);
@@ -50,7 +50,7 @@ static __global__ void normals_kernel(struct surface s, struct surface_params p)
         s.normal[at] = surface_normal(&s, &p, x, y);
 }
 
-/* Sums of a block are added up in shared memory, then added to the picture's, which are zero. */
+/* A block adds its sums in shared memory, then to the picture's, which start at zero. */
 static __global__ void sums_kernel(struct surface s, struct surface_params p)
 {
     __shared__ unsigned long long sum[FIELDS];

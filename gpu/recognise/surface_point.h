@@ -8,9 +8,9 @@
 #include "gpu/recognise/surface.h"
 
 #define SURFACE_UNIT 1048576.0f /* of sums: 2^-20 */
-#define SURFACE_LEAST_M 1e-3f   /* depth nearer is none */
-#define SURFACE_MOST_M 64.0f    /* depth beyond is none */
-#define SURFACE_LONG 16.0f      /* no edge is so long */
+#define SURFACE_LEAST_M 1e-3f   /* nearer depth does not count */
+#define SURFACE_MOST_M 64.0f    /* farther depth does not count */
+#define SURFACE_LONG 16.0f      /* every edge is shorter */
 #define SURFACE_NEWTON 12
 
 GPU_HD static inline float surface_dot(struct vec3 a, struct vec3 b)
@@ -28,7 +28,7 @@ GPU_HD static inline struct vec3 surface_scale(struct vec3 a, float s)
     return vec3_make(a.x * s, a.y * s, a.z * s);
 }
 
-/* Depth that counts: 0 instead of what is no distance. */
+/* A depth that counts, else 0. */
 GPU_HD static inline float surface_depth(float z)
 {
     return z > SURFACE_LEAST_M && z < SURFACE_MOST_M ? z : 0.0f;
@@ -79,8 +79,8 @@ GPU_HD static inline struct vec3 surface_back_project(const struct surface *s, i
     return vec3_make(((float)x - s->K.cx) / s->K.fx * z, ((float)y - s->K.cy) / s->K.fy * z, z);
 }
 
-/* Second moments of the points around one, free of their mean; c is xx xy xz yy yz zz. Returns how
- * many points they are of. */
+/* Second moments of the points around one, free of their mean; c is xx xy xz yy yz zz. Returns the
+ * number of points. */
 GPU_HD static inline int surface_moments(float c[6], const struct surface *s,
                                          const struct surface_params *o, int x, int y)
 {
@@ -174,12 +174,12 @@ GPU_HD static inline struct vec3 surface_normal(const struct surface *s,
     return surface_dot(n, p) > 0.0f ? surface_scale(n, -1.0f) : n;
 }
 
-/* An edge from pixel a to pixel b, as far as the first condition of (O5) lets it be one. */
+/* An edge from pixel a to pixel b, if it meets the first condition of (O5). */
 struct surface_edge {
     int seen;
     float length; /* as a share of depth */
     float chord;  /* between the normals */
-    float bend;   /* how the normals part along it, 1/m: above 0 on what bulges */
+    float bend;   /* how the normals part along it, 1/m: above 0 on convex surface */
     float metres;
 };
 
@@ -204,7 +204,7 @@ GPU_HD static inline struct surface_edge surface_edge(const struct surface *s, f
     return e;
 }
 
-/* (O4) What the edges of a pixel to the right and down add to the sums. */
+/* (O4) Adds a pixel's edges to the right and down to the sums. */
 GPU_HD static inline void surface_add(struct surface_sums *sums, const struct surface *s,
                                       const struct surface_params *p, int x, int y)
 {
@@ -261,7 +261,7 @@ GPU_HD static inline int surface_joined(const struct surface *s, const struct su
            (p->hollow == 0.0f || e.bend > -p->hollow);
 }
 
-/* (O6) The triangles whose corner a pixel is: bits of enum surface_mesh. */
+/* (O6) The triangles of pixel (x, y): bits of enum surface_mesh. */
 GPU_HD static inline uint8_t surface_triangles(const struct surface *s,
                                                const struct surface_params *p, int x, int y)
 {

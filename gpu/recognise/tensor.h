@@ -3,9 +3,9 @@
  * points defines
  *
  * Two points of a surface whose normals differ define a basis: its origin is the middle between
- * them, z the mean of their normals, x the normals' cross product, y = z x x. The tensor has
- * 10 x 10 x 10 cubes (voxels) around that origin, and holds for each the area of the surface in it,
- * so far as this is joined to the pair within the grid.
+ * them, z the mean of their normals, x the normals' cross product, y = z x x. The tensor has 10 x
+ * 10 x 10 cubes (voxels) around that origin. For each it holds the area of the surface that is
+ * joined to the pair within the grid.
  *
  * Frames:  T_cb takes the basis's points to the camera
  * Units:   an area is counted in 1/256 of a voxel's side squared, 1023 at most
@@ -23,9 +23,9 @@ extern "C" {
 #define TENSOR_SIDE 10
 #define TENSOR_VOXELS (TENSOR_SIDE * TENSOR_SIDE * TENSOR_SIDE)
 #define TENSOR_VALUE_MAX 1023
-#define TENSOR_WORDS ((TENSOR_VOXELS + 31) / 32) /* of a bit a voxel */
-#define TENSOR_LEAST 25  /* entries; a tensor of fewer says little and has none */
-#define TENSOR_WINDOW 64 /* pixels to each side of which a tensor's surface is looked for */
+#define TENSOR_WORDS ((TENSOR_VOXELS + 31) / 32) /* words with a bit a voxel */
+#define TENSOR_LEAST 25  /* entries; a tensor with fewer says little and is left empty */
+#define TENSOR_WINDOW 64 /* pixels to each side that are searched for a tensor's surface */
 #define TENSOR_BINS 32   /* of the angle between the two normals */
 #define TENSOR_BIN_COS_0 0.9659258f /* cosine of 15 degrees: nearer normals make no pair */
 #define TENSORS_MAX 1024            /* of a picture */
@@ -40,7 +40,7 @@ struct tensor {
     float cosine; /* between the normals */
     uint32_t bin; /* of it, 0 ... TENSOR_BINS - 1 */
     uint32_t pixel[2];
-    uint32_t hidden[TENSOR_WORDS]; /* bit of a voxel: what lies in it cannot be seen */
+    uint32_t hidden[TENSOR_WORDS]; /* a bit a voxel: it is hidden from view */
     uint32_t n;                    /* entries, ascending by voxel */
     uint32_t entry[TENSOR_VOXELS];
 };
@@ -50,19 +50,20 @@ struct tensors {
     const struct surface *surface;
     uint64_t *pair;        /* [cells] pixel << 32 | TENSOR_APART or 0 | partner; TENSOR_NO_PAIR */
     uint32_t *n_pairs;     /* cells with a pair */
-    uint32_t *n_tensors;   /* of them, as many as are wanted */
+    uint32_t *n_tensors;   /* those taken */
     uint32_t *picked;      /* [n] cells */
     struct tensor *tensor; /* [n] */
 };
 #define TENSOR_NO_PAIR 0xffffffffffffffffull
-#define TENSOR_APART 0x80000000u /* the mesh does not join the two: taken if others are too few */
+#define TENSOR_APART \
+    0x80000000u /* the mesh does not join the two; taken if there are too few others */
 
 struct tensor_params tensor_params_default(void);
-/* Those of an object's views: each pair that there is, up to TENSORS_MAX a view. */
+/* The parameters for an object's views: all pairs, up to TENSORS_MAX a view. */
 struct tensor_params tensor_params_library(void);
 /* Returns 0; ERR_INPUT: which of them is out of range. */
 MUST_CHECK int tensor_check(const struct tensor_params *p, struct err *err);
-/* Squares of cell_px pixels that a picture has. */
+/* The number of squares of cell_px pixels in a picture. */
 uint32_t tensor_cells(const struct tensor_params *p, int w, int h);
 
 /* Pair new with free; the surface is borrowed. Returns 0; ERR_MEMORY. */
@@ -72,7 +73,7 @@ void tensor_free(struct tensors *t);
 
 /* The entries of a tensor whose basis and pixels are known. */
 void tensor_cpu_fill(struct tensor *t, const struct surface *s, const struct tensor_params *p);
-/* Pairs are chosen, and their tensors are made. */
+/* Chooses pairs and makes their tensors. */
 void tensor_cpu_run(const struct tensors *t, const struct tensor_params *p);
 
 #ifdef __cplusplus

@@ -2,9 +2,9 @@
  * tensor_cuda.cu - pairs and tensors
  *
  * pairs_kernel     a warp a square of pixels: a lane looks at every 32nd pixel around the one tried
- * pick_kernel      one block; each thread has a run of squares, whose pairs it counts, then numbers
- * fill_kernel      a block a tensor: a thread looks at pixels of the window, a thread grows a row,
- *                  a thread cuts triangles, whose areas meet in shared sums
+ * pick_kernel      one block; each thread counts, then numbers, the pairs of a run of squares
+ * fill_kernel      a block a tensor: threads read pixels of the window, then grow a row each, then
+ *                  cut triangles and add their areas in shared sums
  */
 #include "gpu/recognise/tensor_cuda.h"
 
@@ -30,7 +30,7 @@ static __device__ unsigned long long search_key(float cosine, uint32_t k)
     return (unsigned long long)bits << 32 | k;
 }
 
-/* By a warp: the partner of pixel `at`, that whose normal differs most; or `at` itself. */
+/* The partner of pixel `at`, whose normal differs most, or `at` itself; a warp calls it. */
 static __device__ uint32_t find_partner(const struct surface *s, const struct tensor_params *p,
                                         uint32_t at)
 {
@@ -51,8 +51,7 @@ static __device__ uint32_t find_partner(const struct surface *s, const struct te
                                                    : tensor_search_pixel(&q, s, (uint32_t)best);
 }
 
-/* By a warp, a lane a step: is the mesh whole along the line from a to b, which is shorter than a
- * warp? */
+/* Is the mesh whole along the line from a to b? A warp calls it, with a lane for each step. */
 static __device__ bool joined(const struct surface *s, uint32_t a, uint32_t b)
 {
     int lane = (int)threadIdx.x % 32, n = tensor_steps(s, a, b);
@@ -82,7 +81,8 @@ static __global__ void pairs_kernel(struct tensors t, struct surface s, struct t
         t.pair[cell] = pair;
 }
 
-/* Of the pairs that are apart, or of the others, `want` at most. Returns how many there are. */
+/* Takes at most `want` of the pairs that are apart, or of the others. Returns how many there
+ * are. */
 static __device__ uint32_t tensor_pick_pairs(uint32_t *picked, const uint64_t *pair, uint32_t cells,
                                              int apart, uint32_t want, uint32_t *count)
 {
@@ -128,7 +128,7 @@ static __global__ void __launch_bounds__(PICK_THREADS)
     }
 }
 
-/* Which triangles of the window there are, 32 pixels of a row a warp at a time. */
+/* Finds the window's triangles; a warp takes 32 pixels of a row at a time. */
 static __device__ void tensor_look(struct tensor_rows *present, struct tensor_rows *grown,
                                    const struct tensor_grid *g, const struct tensor *t)
 {
@@ -152,8 +152,8 @@ static __device__ void tensor_look(struct tensor_rows *present, struct tensor_ro
     __syncthreads();
 }
 
-/* Sums become entries, ascending by voxel; voxels without one are hidden or not. A warp's 32 voxels
- * are a word of bits. */
+/* Turns sums into entries, ascending by voxel, and marks hidden voxels without one. A warp's 32
+ * voxels are a word of bits. */
 static __device__ void compact(struct tensor *t, const struct tensor_grid *g, const uint32_t *sum,
                                uint32_t *warp_count)
 {
@@ -202,7 +202,7 @@ static __global__ void __launch_bounds__(FILL_THREADS)
     __syncthreads();
     g = tensor_grid(t, &s, &p);
     tensor_look(&present, &grown, &g, t);
-    do { /* rows only gain bits, so the end is the same in whatever order they do */
+    do { /* rows only gain bits, so their order does not change the end */
         more = threadIdx.x < TENSOR_WINDOW ? tensor_grow(&grown, &present, (int)threadIdx.x) : 0;
     } while (__syncthreads_or(more));
     for (int i = (int)threadIdx.x; i < TENSOR_WINDOW * TENSOR_WINDOW * 2; i += FILL_THREADS) {

@@ -9,13 +9,13 @@
 #include <stdbool.h>
 
 #define TENSOR_POLYGON 9        /* a triangle that six planes cut */
-#define TENSOR_FINE 4194304.0f  /* of areas that are summed up: 2^-22 of a voxel's side squared */
-#define TENSOR_COARSE_SHIFT 14  /* from there to 1/256 */
+#define TENSOR_FINE 4194304.0f  /* unit of summed areas: 2^-22 of a voxel's side squared */
+#define TENSOR_COARSE_SHIFT 14  /* from that unit to 1/256 */
 #define TENSOR_WINDOW_PX_MAX 28 /* reach of the search for partners */
-#define TENSOR_MESHED 3         /* squares around a pixel, of 4, that have triangles: it is whole */
+#define TENSOR_MESHED 3 /* of 4 squares around a pixel, those with triangles in a whole mesh */
 #define TENSOR_OPPOSITE (-0.9f) /* cosine: the mean of such normals says little */
 #define TENSOR_ROOT 64 /* roots of areas are compared, in units of 1/128 of a voxel's side */
-#define TENSOR_BIN_STEP 0.0625f /* of the square root of (1 - cosine), about 5 degrees */
+#define TENSOR_BIN_STEP 0.0625f /* width of a bin in sqrt(1 - cosine), about 5 degrees */
 
 GPU_HD static inline uint32_t tensor_hash(uint32_t a, uint32_t b)
 {
@@ -30,12 +30,12 @@ GPU_HD static inline float tensor_unit(const struct surface *s, const struct ten
     return p->unit_m > 0.0f ? p->unit_m : s->limits->resolution_m;
 }
 
-/* (O7) Where the partner of a pixel is looked for: a square around it, row by row. */
+/* (O7) The square around a pixel that is searched for its partner, row by row. */
 struct tensor_search {
     struct vec3 a, m;          /* the pixel's point and normal */
     float nearest2, farthest2; /* squares of distances, metres squared */
-    int x, y, reach, step;     /* of the square's middle; pixels */
-    uint32_t side;             /* of the square, in steps */
+    int x, y, reach, step;     /* the square's middle; pixels */
+    uint32_t side;             /* the square's, in steps */
 };
 
 GPU_HD static inline bool tensor_search_open(struct tensor_search *q, const struct surface *s,
@@ -69,8 +69,8 @@ GPU_HD static inline uint32_t tensor_search_pixel(const struct tensor_search *q,
                                                     : (uint32_t)v * (uint32_t)s->w + (uint32_t)u;
 }
 
-/* The cosine between the normals of the pixel and of the k-th one of the square;
- * TENSOR_BIN_COS_0: that one is no partner. */
+/* The cosine between the normals of the pixel and of the square's k-th pixel; TENSOR_BIN_COS_0:
+ * that is no partner. */
 GPU_HD static inline float tensor_search_cosine(const struct tensor_search *q,
                                                 const struct surface *s, uint32_t k)
 {
@@ -111,8 +111,7 @@ GPU_HD static inline int tensor_meshed(const struct surface *s, int x, int y)
     return n;
 }
 
-/* (O7) How many steps of a pixel there are on the straight line from a to b, 1 at least where the
- * two differ. */
+/* (O7) The straight line from a to b in steps of a pixel, 1 at least where the two differ. */
 GPU_HD static inline int tensor_steps(const struct surface *s, uint32_t a, uint32_t b)
 {
     int dx = (int)(b % (uint32_t)s->w) - (int)(a % (uint32_t)s->w);
@@ -133,7 +132,7 @@ GPU_HD static inline int tensor_whole(const struct surface *s, uint32_t a, uint3
     return tensor_meshed(s, u, v) >= TENSOR_MESHED;
 }
 
-/* (O7) Is it so around each pixel of the line? */
+/* (O7) Is the mesh whole around each pixel of the line? */
 GPU_HD static inline int tensor_joined(const struct surface *s, uint32_t a, uint32_t b)
 {
     int n = tensor_steps(s, a, b);
@@ -144,13 +143,13 @@ GPU_HD static inline int tensor_joined(const struct surface *s, uint32_t a, uint
     return 1;
 }
 
-/* (O8) Is it a pair that is apart, or one that is not? */
+/* (O8) Is it a pair of the wanted kind, apart or not? */
 GPU_HD static inline int tensor_is(uint64_t pair, int apart)
 {
     return pair != TENSOR_NO_PAIR && ((uint32_t)pair & TENSOR_APART ? 1 : 0) == apart;
 }
 
-/* (O8) Which of m pairs is the i-th of n that are taken. */
+/* (O8) Which of m pairs is the i-th of n taken ones. */
 GPU_HD static inline uint32_t tensor_pick(uint32_t i, uint32_t n, uint32_t m)
 {
     return m <= n ? i : (uint32_t)((uint64_t)i * m / n);
@@ -190,7 +189,7 @@ GPU_HD static inline void tensor_basis(struct tensor *t, const struct surface *s
     t->n = 0;
 }
 
-/* Where a tensor's surface is looked for, and how a point of the camera gets into its grid. */
+/* The window that is searched for a tensor's surface, and the transform from camera to grid. */
 struct tensor_grid {
     const struct surface *s;
     struct rigid T_bc;
@@ -247,7 +246,7 @@ GPU_HD static inline int tensor_touches(const struct vec3 v[3])
     return 1;
 }
 
-/* Which of a pixel's triangles there are within the grid: bits of enum surface_mesh. i, j: from the
+/* A pixel's triangles within the grid: bits of enum surface_mesh. i, j: from the
  * window's first pixel. */
 GPU_HD static inline int tensor_present(const struct tensor_grid *g, int i, int j)
 {
@@ -272,7 +271,7 @@ struct tensor_rows {
     uint64_t near[TENSOR_WINDOW], far[TENSOR_WINDOW];
 };
 
-/* (O10) Where growing begins: the triangles around both points of the pair, of row j. */
+/* (O10) Growing begins with the triangles around both points of the pair; these are row j's. */
 GPU_HD static inline uint64_t tensor_seed(const struct tensor_grid *g, const struct tensor *t,
                                           int j)
 {
@@ -288,7 +287,7 @@ GPU_HD static inline uint64_t tensor_seed(const struct tensor_grid *g, const str
 }
 
 /*
- * (O10) One step of growing, of row j: a triangle joins that shares an edge with one that did. A
+ * (O10) One step of growing in row j: a triangle joins if it shares an edge with a joined one. A
  * near one shares its diagonal with the far one of its pixel, its left edge with the far one to the
  * left and its upper edge with the far one above.
  * Returns: 1: the row grew
@@ -318,7 +317,7 @@ struct tensor_polygon {
     int n;
 };
 
-/* Sutherland and Hodgman: what of a polygon lies at sign * (coordinate - bound) >= 0. */
+/* The part of a polygon at sign * (coordinate - bound) >= 0 (Sutherland and Hodgman). */
 GPU_HD static inline void tensor_cut(struct tensor_polygon *to, const struct tensor_polygon *from,
                                      int axis, float bound, float sign)
 {
@@ -347,7 +346,7 @@ GPU_HD static inline float tensor_area(const struct tensor_polygon *p)
     return 0.5f * sqrtf(vec3_norm2(sum));
 }
 
-/* The first and the last layer of voxels that a polygon has a part in, along an axis; layers below
+/* The first and the last layer of voxels along an axis that a polygon reaches; layers below
  * 0 are -1, those beyond the grid TENSOR_SIDE. */
 GPU_HD static inline void tensor_layers(int *first, int *last, const struct tensor_polygon *p,
                                         int axis)
@@ -362,7 +361,7 @@ GPU_HD static inline void tensor_layers(int *first, int *last, const struct tens
     *last = hi < 0.0f ? -1 : hi >= TENSOR_SIDE ? TENSOR_SIDE : (int)hi;
 }
 
-/* What of a polygon lies in a layer; it has a part in the layers from first to last. */
+/* The part of a polygon in a layer; the polygon reaches layers first to last. */
 GPU_HD static inline void tensor_slice(struct tensor_polygon *to, const struct tensor_polygon *from,
                                        int axis, int layer, int first, int last)
 {
@@ -378,15 +377,15 @@ GPU_HD static inline void tensor_slice(struct tensor_polygon *to, const struct t
         *to = *p;
 }
 
-/* The part of a sum of areas that an area is, in TENSOR_FINE. */
+/* An area in units of TENSOR_FINE. */
 GPU_HD static inline uint32_t tensor_fine(float area)
 {
     return (uint32_t)(area * TENSOR_FINE + 0.5f);
 }
 
 /*
- * (O11) The area of a triangle in each voxel of the grid, which is added up by
- * TENSOR_ADD(uint32_t *sum, uint32_t area): threads of a block may share the sums.
+ * (O11) Adds a triangle's area in each voxel of the grid by TENSOR_ADD(uint32_t *sum, uint32_t
+ * area), since threads of a block may share the sums.
  * In/out:  sum [TENSOR_VOXELS], x fastest
  */
 #define TENSOR_CLIP_DEFINE(name, TENSOR_ADD)                                     \
@@ -418,7 +417,7 @@ GPU_HD static inline uint32_t tensor_fine(float area)
         }                                                                        \
     }
 
-/* (O11) The value that a sum of areas becomes. */
+/* (O11) The value of a voxel from its sum of areas. */
 GPU_HD static inline uint32_t tensor_value(uint32_t sum)
 {
     uint32_t value = (sum >> TENSOR_COARSE_SHIFT) + (sum >> (TENSOR_COARSE_SHIFT - 1) & 1);
@@ -426,8 +425,8 @@ GPU_HD static inline uint32_t tensor_value(uint32_t sum)
 }
 
 /*
- * (O20) Is a voxel without surface hidden? Something that is nearer than its middle by a voxel's
- * side lies before it, or the picture does not reach there. Where nothing was measured it is not.
+ * (O20) Is a voxel without surface hidden? It is if measured surface lies before its middle by a
+ * voxel's side, or if it is outside the picture. Where nothing was measured it is not.
  */
 GPU_HD static inline int tensor_hidden(const struct tensor_grid *g, const struct tensor *t,
                                        uint32_t voxel)
@@ -450,7 +449,7 @@ GPU_HD static inline int tensor_hidden(const struct tensor_grid *g, const struct
     return z > 0.0f && z < p.z - m;
 }
 
-/* (O12) What of a value is compared: its root, 256 at most. */
+/* (O12) The root of a value, 256 at most, which is compared. */
 GPU_HD static inline uint32_t tensor_root(uint32_t value)
 {
     return (uint32_t)(sqrtf((float)(value * TENSOR_ROOT)) + 0.5f);
