@@ -95,8 +95,7 @@ struct way {
     const struct tie_params *p;
 };
 
-/* (W4) The turn and shift act on the point in the common world. Returns false where it cannot be
- * seen. */
+/* (W4) Turn and shift act on the point in the common world. Returns false where it is unseen. */
 static bool confirm_look(struct sight *s, const struct way *way, const struct describe_corner *from,
                          const struct describe_corner *to)
 {
@@ -157,8 +156,7 @@ static bool is_right(const struct way ways[2], const struct describe_corner *a,
     return any;
 }
 
-/* The transforms between a link's cameras; X takes a's submap to b's; `way` points to the
- * transforms. */
+/* A link's transforms, to which `way` points; X takes a's submap to b's. */
 struct ways {
     struct sim3 to_b, from_a, from_b, to_a;
     struct way way[2];

@@ -204,8 +204,7 @@ static void direction(float *c, float *s, const uint8_t *at, size_t w)
     *s = length > 0 ? (float)my / length : 0;
 }
 
-/* The next of a fixed sequence of numbers, about normal with deviation PATCH / 2.5, within
- * PATCH. */
+/* The next of a fixed sequence, about normal with deviation PATCH / 2.5, within PATCH. */
 static float describe_draw(uint32_t *state)
 {
     float sum = 0;

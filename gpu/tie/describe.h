@@ -57,7 +57,7 @@ struct describe_room {
     float response[DESCRIBE_PIXELS], tests[64 * DESCRIBE_WORDS][4];
 };
 
-/* Fills grey [DESCRIBE_PIXELS] and p's fields of it from rgb [height][width][3]. Cost: 0.3 ms for
+/* Fills grey [DESCRIBE_PIXELS] and p's fields from rgb [height][width][3]. Cost: 0.3 ms for
  * 320 x 240 */
 void describe_grey(struct describe_picture *p, uint8_t *grey, const uint8_t *rgb);
 

@@ -7,8 +7,7 @@
 #define ROUNDS 20
 #define SETTLED 1e-6 /* metres, radians: a smaller move is none */
 
-/* Makes nodes known along edges, the surest edge first, so that a tie gives a start before a claim
- * does. */
+/* Makes nodes known along edges, the surest first, so that a tie comes before a claim. */
 static void spread(struct graph_node *node, const struct graph_edge *edge, uint32_t n_edges)
 {
     for (;;) {

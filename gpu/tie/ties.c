@@ -205,8 +205,7 @@ static int agreeing(const struct ties_pair *set[TIES_OF_TWO], const struct ties 
     return most;
 }
 
-/* The deviation of a tie: its own, and a share of both paths' errors, since submaps count as
- * rigid. */
+/* A tie's deviation: its own, and a share of both paths' errors, as submaps count as rigid. */
 static void put_sigma(struct graph_edge *e, const struct ties *t, int n)
 {
     const struct ties_claim *cut[2] = {cut_of(t, e->a, e->a), cut_of(t, e->b, e->b)};

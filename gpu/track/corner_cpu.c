@@ -67,8 +67,7 @@ static void offer(struct track *t, const uint8_t *mask)
         }
 }
 
-/* Begins tracks in the order of their cells and of unused slots. If slots run out, the last cells
- * get no track. */
+/* Begins tracks in the order of cells and unused slots; the last cells may get no slot. */
 static void bear(struct track *t)
 {
     int slot = 0;

@@ -50,8 +50,7 @@ GPU_HD static inline float corner_response(int32_t xx, int32_t xy, int32_t yy)
     return (0.5f * (a + c) - sqrtf(half * half + b * b)) / n;
 }
 
-/* (L6) Is the response the largest among its neighbours? Among equals the first counts as
- * largest. */
+/* (L6) Is the response the largest among its neighbours? Among equals the first is. */
 GPU_HD static inline int corner_is_peak(const struct track *t, int x, int y)
 {
     int w = t->w;

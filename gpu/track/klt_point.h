@@ -20,8 +20,7 @@
 #define KLT_NO_SHIFT 0xffffffffu
 #define KLT_SHIFTS (KLT_SHIFT_SIDE * KLT_SHIFT_SIDE)
 
-/* Sums over a track's window of levels v (in eighths), gradients x and y (in sixteenths a pixel),
- * and products. */
+/* Sums over a track's window: levels v in eighths, gradients x, y in 1/16 a pixel, and products. */
 struct klt_window {
     int32_t v, x, y, vv, xx, xy, yy, xv, yv;
 };

@@ -70,8 +70,7 @@ MUST_CHECK int landmark_search_check_params(const struct landmark_search_params 
  * memory. Returns: 0; ERR_INPUT */
 MUST_CHECK int landmark_search_check(const struct landmark_search_batch *b, struct err *err);
 
-/* (T1) Fills in the noise that all landmarks share: three planes of LANDMARK_SEARCH_HYPOTHESES
- * floats. */
+/* (T1) Fills in the landmarks' common noise: 3 planes of LANDMARK_SEARCH_HYPOTHESES floats. */
 #define LANDMARK_SEARCH_NOISE_BYTES (3 * LANDMARK_SEARCH_HYPOTHESES * sizeof(float))
 void landmark_search_noise(float *noise);
 

@@ -139,8 +139,7 @@ struct path_shared {
     uint32_t count[PATH_LANES / PATH_PARTS]; /* finds of a group's lanes */
 };
 
-/* Lays a path of n_slots tracks out in zeroed memory at `base`; NULL only counts. Returns its
- * bytes. */
+/* Lays a path of n_slots tracks out in zeroed memory; NULL only counts. Returns its bytes. */
 size_t path_lay_out(struct path *p, uint8_t *base, int n_slots);
 
 /* The last frame's pose, camera to world. */

@@ -134,8 +134,7 @@ PATH_FN void path_look(const struct path_block *b, uint32_t i, double kernel)
         *path_term(p, k, i) = out[k];
 }
 
-/* What landmarks add to an element of the frame's system: sign (x0 y0 + x1 y1), or without y0 and
- * y1 just x0. */
+/* What landmarks add to an element of the frame's system: sign (x0 y0 + x1 y1), or x0 alone. */
 struct path_frame_terms {
     const double *x0, *y0, *x1, *y1;
     double sign;
@@ -189,8 +188,7 @@ PATH_FN void path_sum_frame(const struct path_block *b)
     path_wait();
 }
 
-/* (P2) Finds the frame's pose in steps from the last one. Sets s->pose, and s->done 0 where there
- * is none. */
+/* (P2) Finds the frame's pose, s->pose, in steps from the last one; without one s->done is 0. */
 PATH_FN void path_search(const struct path_block *b)
 {
     if (b->lane == 0) {

@@ -158,8 +158,7 @@ PATH_FN uint32_t path_factor_and_solve(double *A, double *x, uint32_t n, uint32_
 
 typedef void path_kernel_fn(const struct path_job *first, size_t stride);
 
-/* Finds the frame's job, after waiting for the previous kernel. Returns 0 where the place is
- * empty. */
+/* Waits for the previous kernel and finds the frame's job. Returns 0 where the place is empty. */
 static __device__ int path_block_of(struct path_block *b, const struct path_job *first,
                                     size_t stride, struct path_shared *s)
 {

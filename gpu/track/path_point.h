@@ -77,8 +77,7 @@ GPU_HD static inline float path_sigma(const struct path *p, double weight)
                    sqrt(weight / (1.0 + weight / p->params.path_alone) + path_bias_prior(p)));
 }
 
-/* (P11) Corrects a frame's depth by the scale of the last keyframe, which may be the frame
- * itself. */
+/* (P11) Corrects a frame's depth by the scale of the last keyframe, perhaps the frame itself. */
 GPU_HD static inline void path_tell_scale(struct path_told *told, const struct path *p)
 {
     double b = p->keyframe[p->order[p->n_kept - 1]].bias, most = p->params.path_corrected_log;

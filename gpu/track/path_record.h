@@ -34,8 +34,7 @@ void path_record_to(struct track *t, struct path *p, const struct path_record *r
 /* The last frame's pyramid, which the next frame reads. */
 uint8_t *path_record_pyramid(const struct track *t);
 
-/* Are record, slots and landmarks valid for a session of `like`'s shape?
- * Arrays may lie at any address. */
+/* Are they valid for a session of `like`'s shape? Arrays may lie at any address. */
 int path_record_valid(const struct path_record *r, const struct track *like, const uint8_t *slots,
                       const uint8_t *landmarks);
 

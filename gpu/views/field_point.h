@@ -109,8 +109,7 @@ GPU_HD static inline float field_common(const struct views *v, const uint32_t *b
     return n ? field_common_of(v, field_quartile(bins, n, 2), n) : 0.0f;
 }
 
-/* (V15) The standard error of the common value of n > 0 ratios; apart: bins between their
- * quartiles. */
+/* (V15) The standard error of n > 0 ratios' common value; apart: bins between their quartiles. */
 GPU_HD static inline float field_sigma_of(const struct views *v, int apart, uint32_t n)
 {
     return (float)(apart > 1 ? apart : 1) * (FIELD_QUARTILES / FIELD_BIN_ONE) *
@@ -193,8 +192,7 @@ GPU_HD static inline struct views_load field_pull(const struct views *v,
     return l;
 }
 
-/* (V11) The terms of a node that do not change from step to step; its tie is 0 where it has no
- * neighbour. */
+/* (V11) The terms of a node that are the same in each step; a tie without neighbour is 0. */
 struct field_stand {
     float sum, weight, left, right, up, down;
 };

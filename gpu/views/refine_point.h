@@ -455,8 +455,7 @@ GPU_HD static inline int refine_scale_bin(const struct views *v, int other, cons
     return bin > 0 && bin < VIEWS_SCALES ? bin : -1;
 }
 
-/* (V20) The factor for all sources' baselines, from n ratios; half of them lie in `bin` or
- * below. */
+/* (V20) The factor for all baselines, from n ratios; half of them lie in `bin` or below. */
 GPU_HD static inline float refine_scale(const struct views *v, int bin, uint32_t n)
 {
     float c;
@@ -477,8 +476,7 @@ GPU_HD static inline int refine_is_other(const struct views *v, int place)
 }
 
 /* Sets the poses for the second sweep, if any differs from the given ones. done: the systems had
- * solutions. If one source is beyond odometry's error all keep their poses: jumps are not
- * mended. */
+ * solutions. If one source is beyond odometry's error all keep their poses. */
 GPU_HD static inline void refine_finish(struct views *v, int done, float scale)
 {
     int n = v->plan.n_sources, changed = scale != 1.0f;

@@ -231,8 +231,7 @@ static __device__ void score(struct tried *tried, const struct tile *t, const st
         }
 }
 
-/* All scores of a tile. All threads go through the same rounds, though a group may have one plane
- * less. */
+/* All scores of a tile. Each thread goes through all rounds; a group may have one plane less. */
 static __device__ void try_all(struct tile *t, const struct place *me, const struct sweep_planes *p,
                                const float *guide, int steps, int n_sources, int alone)
 {

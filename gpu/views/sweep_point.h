@@ -58,8 +58,7 @@ GPU_HD static inline float sweep_clamp(float u, float most)
 }
 
 /* A point on ray (rx, ry, 1) of the keyframe at inverse depth d is at p in a source's axes, with d
- * p = R (rx, ry, 1) + d t. This holds what a row shares of x, y and z: the terms of ry and of 1,
- * and t. */
+ * p = R (rx, ry, 1) + d t. A row shares these terms: of ry, of 1, and t. */
 struct sweep_ray {
     float x[3], y[3], z[3];
 };

@@ -81,8 +81,7 @@ struct views_strand {
     uint32_t first;                     /* index of the first keyframe of the present walk */
 };
 
-/* How much too long a strand's poses are (V21): the mean of n frames' values (V10), a running mean
- * from 64 on. */
+/* How much too long a strand's poses are (V21): the mean of n values (V10), running from 64 on. */
 struct views_length {
     float mean;
     uint32_t n;
