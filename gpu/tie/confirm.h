@@ -28,7 +28,7 @@ struct confirm_match {
 struct confirm_result {
     struct sim3 T_ba;         /* scale 1 */
     int n_matches, n_in;      /* matches by descriptors; those that the motion explains */
-    int n_cells_a, n_cells_b; /* of 8 x 6 cells, those with explained matches */
+    int n_cells_a, n_cells_b; /* cells (of 8 x 6) with explained matches */
     float agree;              /* share of the depth seen by both that is alike */
     float log_ratio;          /* median ratio of depths: b's over a's */
     struct confirm_match in[DESCRIBE_CORNERS];

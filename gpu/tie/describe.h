@@ -19,7 +19,7 @@ extern "C" {
 #endif
 
 #define DESCRIBE_CORNERS 320
-#define DESCRIBE_WORDS 4          /* of 64 bits: a descriptor */
+#define DESCRIBE_WORDS 4          /* words of 64 bits of a descriptor */
 #define DESCRIBE_LEVELS 3         /* sizes of the picture: 1, 0.71, 0.5 */
 #define DESCRIBE_PIXELS (1 << 17) /* larger pictures are reduced by a whole number */
 #define DESCRIBE_SIDE_LEAST 64    /* smaller ones have no corners */
@@ -38,7 +38,7 @@ struct describe_keyframe {
     int w, h; /* sides of K's picture */
     int n;
     struct describe_corner corner[DESCRIBE_CORNERS]; /* strongest first */
-    float depth[DESCRIBE_GRID_H * DESCRIBE_GRID_W];  /* at the middle of each cell, 0 = none */
+    float depth[DESCRIBE_GRID_H * DESCRIBE_GRID_W];  /* metres at the middle of each cell, or 0 */
 };
 
 struct describe_picture {

@@ -58,7 +58,7 @@ struct track {
     uint32_t n_frames; /* frames so far; the last has number n_frames - 1 */
     uint32_t next_id;
     uint32_t n_live, n_new;  /* of the last frame */
-    uint8_t *pyramid[2];     /* of frame f: [f % 2] */
+    uint8_t *pyramid[2];     /* frame f's is [f % 2] */
     float shift_x, shift_y;  /* the picture's approximate motion in the last frame */
     uint32_t shift;          /* the smallest claim of a shift (L2) */
     struct track_slot *slot; /* [n_slots] */

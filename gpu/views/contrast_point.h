@@ -11,7 +11,7 @@
 #include "gpu/views/views_point.h"
 
 #define CONTRAST_RADIUS 2
-#define CONTRAST_ONE 8 /* of views_frame.level in a level: 25 times a sum of 25 squares fits */
+#define CONTRAST_ONE 8 /* views_frame.level in a level; 25 times a sum of 25 squares fits */
 #define CONTRAST_MIDDLE 128.0f
 
 /* Sums over a pixel's neighbours and itself. */

@@ -24,7 +24,7 @@
 #define SHARE ((SIDE_PIXELS + GROUP - 1) / GROUP) /* pixels a thread */
 #define WORDS ((SIDE_W + 3) / 4)                  /* a row of levels */
 #define ROWS (BORDER + 2)                         /* rows of two pixels' windows together */
-#define SCORES (VIEWS_PLANES + 2)                 /* of a pixel: neighbours in different banks */
+#define SCORES (VIEWS_PLANES + 2) /* a pixel's, padded: neighbours lie in different banks */
 
 /* Levels, four a word. */
 struct patch {

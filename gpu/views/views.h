@@ -41,9 +41,9 @@ extern "C" {
 #define VIEWS_OF_STRAND (VIEWS_KEPT / 2) /* keyframes of a strand, at most */
 #define VIEWS_SOURCES 5                  /* pictures that a keyframe is matched with, at most */
 #define VIEWS_PLANES 64                  /* inverse depths that are tried */
-#define VIEWS_RADIUS 3                   /* of the window that is matched: 7x7 */
+#define VIEWS_RADIUS 3                   /* radius of the matched window: 7x7 */
 #define VIEWS_POOL 16    /* keyframes whose measurements are drawn into a view, at most */
-#define VIEWS_NODES 1024 /* of the correction field, at most */
+#define VIEWS_NODES 1024 /* nodes of the correction field, at most */
 #define VIEWS_GRID_W 16  /* samples of a view's depth */
 #define VIEWS_GRID_H 12
 #define VIEWS_GRID (VIEWS_GRID_W * VIEWS_GRID_H)
@@ -101,8 +101,8 @@ struct views_point {
 /* What a frame has to do; places of keyframes, -1 = none. */
 struct views_plan {
     struct views_camera camera;    /* of the frame */
-    int strand;                    /* of its source; -1: no strand was free */
-    float near_m, median_m, far_m; /* of its depth; 0: it has none */
+    int strand;                    /* its source's; -1: no strand was free */
+    float near_m, median_m, far_m; /* quantiles of its depth; 0: it has none */
     int taken, swept, final;
     int source[VIEWS_SOURCES], n_sources;
     struct views_pose pose[VIEWS_SOURCES];
@@ -120,8 +120,8 @@ struct views_load {
 /* A view in the making, one value a pixel; each back end has the same. */
 struct views_target {
     uint32_t *front;         /* float bits of the nearest depth drawn there; all ones = none */
-    uint32_t *weight;        /* of what was drawn, in VIEWS_WEIGHT_ONE-ths */
-    int32_t *sum;            /* of weight times log2 depth in 1/VIEWS_LOG_ONE */
+    uint32_t *weight;        /* sum of drawn weights, in VIEWS_WEIGHT_ONE-ths */
+    int32_t *sum;            /* sum of weight times log2 depth in 1/VIEWS_LOG_ONE */
     float *ratio;            /* log2 of measured over single-view depth */
     float *share;            /* weight of the ratio, 0 = nothing was measured */
     uint32_t n_share;        /* pixels whose ratio has a weight */
