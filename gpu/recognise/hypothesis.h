@@ -40,8 +40,7 @@ struct hypothesis_view {
 struct hypotheses {
     struct hypothesis_guess *guess; /* [objects][tensors] hypothesis_pose.h */
     struct hypothesis *tried;       /* [objects][tries] no votes: empty; no points: rejected */
-    int32_t
-        *pixel; /* [points of the largest object] the pixel that supports each point; -1: none */
+    int32_t *pixel;           /* [points of the largest object] the supporting pixel; -1: none */
     uint8_t *claims;          /* [pixels] 1: a better hypothesis claims it */
     struct hypothesis *found; /* [HYPOTHESES_MAX] */
     uint32_t *n_found;

@@ -236,8 +236,7 @@ GPU_HD static inline int hypothesis_step(struct rigid *T_co, const int64_t sum[H
     for (int e = 0; e < HYPOTHESIS_RIGHT; e++)
         a[e] = (double)sum[e] * (1.0 / HYPOTHESIS_UNIT);
     for (int k = 0; k < 6; k++) {
-        a[k * (k + 1) / 2 + k] +=
-            1e-6 * pairs; /* directions that the surface leaves open do not move */
+        a[k * (k + 1) / 2 + k] += 1e-6 * pairs; /* directions left open do not move */
         b[k] = (double)sum[HYPOTHESIS_RIGHT + k] * (1.0 / HYPOTHESIS_UNIT);
     }
     if (sum[HYPOTHESIS_N] < HYPOTHESIS_PAIRS || !hypothesis_solve(a, b))

@@ -55,8 +55,7 @@ struct tensors {
     struct tensor *tensor; /* [n] */
 };
 #define TENSOR_NO_PAIR 0xffffffffffffffffull
-#define TENSOR_APART \
-    0x80000000u /* the mesh does not join the two; taken if there are too few others */
+#define TENSOR_APART 0x80000000u /* the mesh does not join the two; taken if others are few */
 
 struct tensor_params tensor_params_default(void);
 /* The parameters for an object's views: all pairs, up to TENSORS_MAX a view. */

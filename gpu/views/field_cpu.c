@@ -39,7 +39,7 @@ static void relax(const struct views *v, struct views_target *t)
 {
     struct field_stand stand[VIEWS_NODES];
     float room[3 * VIEWS_NODES] = {0},
-                   *nodes = room + VIEWS_NODES; /* one row before the nodes and one behind */
+                   *nodes = room + VIEWS_NODES; /* a row before and one behind */
     int w = v->nodes_w, n = w * v->nodes_h;
 
     memcpy(nodes, t->nodes, (size_t)n * sizeof *nodes);

@@ -15,8 +15,7 @@
 #define FIELD_OVER 1.7f     /* over-relaxation */
 #define FIELD_BIN_ONE 64.0f /* bins of an octave */
 
-#define FIELD_QUARTILES \
-    0.7413f /* standard deviation of a normal one over its quartiles' distance */
+#define FIELD_QUARTILES 0.7413f /* a normal distribution's deviation over its quartiles' distance */
 
 enum field_trust {
     FIELD_TRUST_NONE = 0,       /* where keyframes carry the frame: final views to come do better */

@@ -64,8 +64,7 @@ struct views_kept {
     uint32_t index; /* counts the strand's keyframes from 0 */
     uint32_t frame; /* the strand's frame that became it */
     float near_m, median_m, far_m;
-    uint32_t n_measured,
-        n_confirmed; /* pixels with a measurement; with one that two keyframes confirm */
+    uint32_t n_measured, n_confirmed; /* pixels with a measurement; with a confirmed one */
     struct views_camera camera;
     int32_t strand;  /* -1: the place is free */
     uint32_t submap; /* whose world T_wc is in */
@@ -186,9 +185,8 @@ struct views_frame {
     /* Its source, its submap, and how often tracking was lost before it. A walk begins where submap
      * or breaks differ from the source's last frame. */
     uint32_t source, submap, breaks;
-    /* 1: its pose continues that frame's, although its submap differs: no walk begins */
-    uint32_t goes_on;
-    uint32_t begins; /* 1: its pose does not, although its submap is the same: a walk begins */
+    uint32_t goes_on; /* 1: its pose continues that frame's though its submap differs: no walk */
+    uint32_t begins;  /* 1: its pose does not, though its submap is the same: a walk */
 };
 
 /* The pose of a views_frame that only an earlier stage on the device knows. */
