@@ -38,8 +38,7 @@ static struct views_load field_gather(const struct views *v, const struct views_
 static void relax(const struct views *v, struct views_target *t)
 {
     struct field_stand stand[VIEWS_NODES];
-    float room[3 * VIEWS_NODES] = {0},
-                   *nodes = room + VIEWS_NODES; /* a row before and one behind */
+    float room[3 * VIEWS_NODES] = {0}, *nodes = room + VIEWS_NODES; /* a row either side */
     int w = v->nodes_w, n = w * v->nodes_h;
 
     memcpy(nodes, t->nodes, (size_t)n * sizeof *nodes);
