@@ -37,9 +37,8 @@ extern "C" {
 #define GPU_SIDE_MAX 2048   /* of a network input */
 #define GPU_PATH_CAP 512
 #define GPU_NAME_CAP 64
-#define GPU_BREAKS_OVER UINT32_MAX /* gpu_frame.breaks of an item without a picture */
-#define GPU_TRACKS_SIDE_LEAST \
-    64 /* sides of the pictures of sessions whose poses come from tracks */
+#define GPU_BREAKS_OVER UINT32_MAX    /* gpu_frame.breaks of an item without a picture */
+#define GPU_TRACKS_SIDE_LEAST 64      /* pixels; sessions with tracks */
 #define GPU_SENSOR_PIXELS (640 * 512) /* of a depth sensor's picture, at most */
 #define GPU_VOXELS_SIDE_MAX 2048      /* voxels along an axis of a volume, at most */
 #define GPU_VOXELS_MAX 1073741824u    /* in all of it */
@@ -175,7 +174,7 @@ struct gpu_line {
     /* Networks, as bits 1 << enum gpu_model_kind: those that a session needs, and those that it may
      * have. */
     unsigned needs, takes;
-    /* a session keeps keyframes and points; without a map it keeps nothing between items */
+    /* a session keeps keyframes and points between items, else nothing */
     int has_map;
     /* Can a session have this configuration? NULL: has_map decides. Returns 0; ERR_INPUT */
     int (*check_config)(const struct gpu_session_config *c, struct err *err);
@@ -316,8 +315,7 @@ int gpu_session_is_sideways(const struct gpu_session *s);
  * gpu_session_save / gpu_session_load - a session between two of its frames, as bytes
  *
  * A session that was loaded goes on as the saved one would have, bit for bit: same networks, same
- * configuration, same back end. Back ends read each other's bytes, and then differ as they always
- * do.
+ * configuration, same back end. Back ends read each other's bytes, then differ as always.
  * In:      save: buf [cap], gpu_session_state_bytes() of now is enough. load: a session that has
  *          had no item; the bytes, at a multiple of 16, are untrusted, and all of them are checked
  *          first; sections of other owners are skipped
@@ -387,8 +385,7 @@ struct gpu_change {
     uint8_t confidence; /* 1...15: seen at least 2^(confidence + 1) times; 1 has no minimum */
     uint8_t kind;       /* enum gpu_change_kind */
     uint8_t pad;
-    uint16_t
-        normal; /* direction that the surface faces: a code of proto/geom/octa.h, 0 = not known */
+    uint16_t normal; /* surface direction: a code of proto/geom/octa.h, 0 = not known */
 };
 
 /* What many views tell about the poses (MATH.md (V14), (V15)); zeros in sessions without them. */
@@ -463,14 +460,12 @@ struct gpu_frame {
      * seconds ago: the quaternion (1, turn/2), normalised, takes its directions to those of the
      * earlier camera. turn_s 0: the turn is not known. */
     float turn[3], turn_s;
-    /* tracking was lost or another submap begins: the previous frame tells nothing about this
-     * one */
+    /* tracking was lost or a submap begins: the previous frame tells nothing about this one */
     int restart;
     /* The submap that T_wc is in, 0 ... GPU_SUBMAPS_MAX - 1 within the session. Submaps may change
      * between frames and never share a point. */
     uint32_t submap;
-    /* It is the first frame of its submap, and T_wc continues the path of its source's last
-     * frame. */
+    /* the first frame of its submap, whose T_wc continues the path of its source's last frame */
     int goes_on;
     /* The frame's source, and how many breaks the source had before: tracking was lost, or its pose
      * jumped without a new submap. Many views keep sources apart and use no keyframe from before a
@@ -478,8 +473,7 @@ struct gpu_frame {
      * the frames have one. */
     uint32_t source, breaks;
     struct gpu_sensor sensor; /* not for depth_source = network */
-    const uint8_t
-        *mask; /* host [net_h][net_w], not 0 = the pixel is not fused; NULL = all are fused */
+    const uint8_t *mask;      /* host [net_h][net_w], not 0 = not fused; NULL = all are fused */
     float *depth_out;         /* optional, host [net_h][net_w]: a copy of the depth map, 0 = none */
     struct gpu_result result; /* valid after gpu_wait() */
     /* [result.n_changes], the session's own buffer, until its next frame */
@@ -488,8 +482,7 @@ struct gpu_frame {
 
 /* ----------------------------------------------------------------------------- panorama's items */
 
-/* One voxel whose published state changed: it became opaque or transparent, or has another
- * colour. */
+/* One published voxel that changed: it became opaque or transparent, or has another colour. */
 struct gpu_voxel_change {
     uint32_t voxel; /* its number in the volume */
     uint8_t rgb[3];
@@ -498,9 +491,9 @@ struct gpu_voxel_change {
 
 /* What the session did with an item's pictures. */
 enum gpu_paired {
-    /* nothing: the item has no picture, or its camera has not moved by baseline_m */
+    /* nothing: no picture, or the camera has not moved by baseline_m */
     GPU_PAIRED_NONE,
-    /* baseline_m: the picture is kept, and the next one taken far enough away pairs with it */
+    /* baseline_m: the picture is kept for a pair with a later one */
     GPU_PAIRED_KEPT,
     GPU_PAIRED_LAID /* a pair was applied to the volume; baseline_m: its first picture is kept */
 };

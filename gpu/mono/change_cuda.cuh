@@ -18,8 +18,7 @@ static __device__ inline void change_emit(const struct session_dev *s, struct gp
     scan_store(to, c); /* 32 bytes in two stores: neighbours fill a line on the bus */
 }
 
-/* Called by one thread at the end of the frame; stores of this pass that the host does not read may
- * follow. */
+/* Called by one thread at the frame's end; only stores that the host does not read may follow. */
 static __device__ inline void change_result(const struct session_dev *s, struct result_cuda *to)
 {
     struct gpu_result *r = &to->result;
@@ -44,8 +43,7 @@ static __device__ inline void change_result(const struct session_dev *s, struct 
     to->stamp_ns[SESSION_CUDA_PASSES] = scan_now();
 }
 
-/* Writes the changes of one pixel to their places; its marks and ranks are those of the block's
- * pass. */
+/* Writes the changes of one pixel to their places; marks and ranks come from the block's pass. */
 static __device__ inline void change_tell(const struct session_dev *s, struct gpu_change *changes,
                                           const struct scan_sums *sums, uint64_t rank,
                                           uint32_t mark, uint32_t found, uint32_t through)

@@ -51,8 +51,7 @@ static __device__ inline int seen_by_lane(const struct covisible_grid *g, const 
     return n;
 }
 
-/* A key that orders as covisible_before() does, because no two kept keyframes have the same
- * frame. */
+/* A key in the order of covisible_before(): no two kept keyframes have the same frame. */
 static __device__ inline uint64_t key_of(unsigned overlap, uint32_t frame, int place)
 {
     return overlap ? (uint64_t)overlap << 48 | (uint64_t)frame << 16 | (uint64_t)place : 0;
@@ -77,7 +76,7 @@ static __device__ void find_overlaps(struct session_dev *s, uint64_t *keys,
     }
 }
 
-/* Called by one warp: finds the places of the best. Returns how many there are. */
+/* Called by one warp: finds the places of the best. Returns their number. */
 static __device__ int pick_best(struct session_dev *s, uint32_t *places, const uint64_t *keys)
 {
     int n = 0, most = s->fuse.n_covisible, n_keys = s->fuse.max_keyframes;

@@ -96,8 +96,8 @@ GPU_HD static inline float image_normalise(uint64_t sum, uint64_t area, float me
     return image_half(((float)sum / ((float)area * 255.0f) - mean) / std);
 }
 
-/* (I4) The place of pixel (x, y) of a w x h picture in the picture turned clockwise by `quarters`,
- * whose rows are h long if that is odd. */
+/* (I4) The place of pixel (x, y) of a w x h picture in the picture turned clockwise by `turn`
+ * quarters, whose rows are h long if that is odd. */
 GPU_HD static inline uint32_t image_turned(int x, int y, int w, int h, int turn)
 {
     int u = turn == 1 ? h - 1 - y : turn == 2 ? w - 1 - x : turn == 3 ? y : x;

@@ -16,8 +16,7 @@
 #include "gpu/mono/keyframe_cuda.cuh"
 #include "gpu/mono/remove_cuda.cuh"
 
-/* Called by one thread: sums the frame's results so far. No thread reads the model's live counts in
- * this pass. */
+/* Called by one thread: sums the frame's results. No other thread reads the live counts now. */
 static __device__ void insert_settle(struct session_dev *s, const struct scan_sums *sums,
                                      const struct fuse_room *r, uint32_t n_fresh)
 {

@@ -131,7 +131,7 @@ static __device__ inline void keyframe_choose(struct session_dev *s)
         if (place >= (uint32_t)s->fuse.max_keyframes)
             place = keyframe_least_useful(s);
         keyframe_enter(s, place);
-        __syncthreads(); /* all threads have read n_keyframes and the place's old frame */
+        __syncthreads(); /* all have read n_keyframes and the place's old frame */
         if (threadIdx.x < COVISIBLE_GRID) {
             s->keyframes[place].grid.p[threadIdx.x] = s->grid.p[threadIdx.x];
             s->keyframes[place].grid.valid[threadIdx.x] = s->grid.valid[threadIdx.x];

@@ -35,8 +35,7 @@ GPU_HD static inline void motion_rotation(const double r[3], double R[9])
     R[8] = 1.0 - b * (r[0] * r[0] + r[1] * r[1]);
 }
 
-/* (M3) Makes the rows orthonormal again (Gram-Schmidt); the third is the cross product, so det =
- * +1. */
+/* (M3) Makes the rows orthonormal (Gram-Schmidt); the third is the cross product, so det = +1. */
 GPU_HD static inline void motion_orthonormalise(double R[9])
 {
     double n = sqrt(R[0] * R[0] + R[1] * R[1] + R[2] * R[2]), d;
@@ -103,7 +102,7 @@ GPU_HD static inline void motion_turn(struct rigid *T, const struct rigid *last,
         T->r[i] = (float)R[i];
 }
 
-/* Copies what tracks tell about a frame; *T_wc, the guess, becomes their pose if they have one. */
+/* Copies the tracks' answer; *T_wc, the guess, becomes their pose if they have one. */
 GPU_HD static inline void motion_follow(struct rigid *T_wc, struct gpu_tracks *told,
                                         const struct path *p)
 {

@@ -35,8 +35,7 @@ normal_map_make(const float *usable, const struct vec3 *world, int w, int h, con
     return m;
 }
 
-/* The last pixel in a row of usable ones from `at`, at most NORMAL_REACH steps away; the picture
- * ends after `room`. */
+/* The last of the usable pixels in a row from `at`, NORMAL_REACH or `room` steps away at most. */
 GPU_HD static inline int normal_far(const struct normal_map *m, int at, int step, int room)
 {
     int n = room < NORMAL_REACH ? room : NORMAL_REACH;

@@ -55,8 +55,7 @@ static __device__ inline struct remove_chunk remove_chunk_of(uint32_t n, uint32_
     return c;
 }
 
-/* Called by all threads of a block: stores how many entries of the chunk stay (low) and expire
- * (high). */
+/* By all threads of a block: stores how many entries of the chunk stay (low) and expire (high). */
 static __device__ inline void remove_count(struct session_dev *s, uint32_t chunk)
 {
     const uint32_t *list = s->unstable[s->was.unstable_now];

@@ -16,8 +16,7 @@ GPU_HD static inline int remove_expired(const struct point_stat *s, uint32_t fra
     return s->state == POINT_UNSTABLE && frame - s->last_seen >= (uint32_t)grace_frames;
 }
 
-/* (R2) The number of votes that removes a point. (Q3) In cubes, the number that makes it
- * unstable. */
+/* (R2) The number of votes that removes a point. (Q3) In cubes: that makes it unstable. */
 GPU_HD static inline int remove_limit(const struct point_stat *s, const struct fuse_params *p)
 {
     int most = p->mono.cell_credit, credit = s->n_observations < most ? s->n_observations : most;
