@@ -37,8 +37,8 @@ extern "C" {
 #define GPU_SIDE_MAX 2048   /* of a network input */
 #define GPU_PATH_CAP 512
 #define GPU_NAME_CAP 64
-#define GPU_BREAKS_OVER UINT32_MAX    /* gpu_frame.breaks of an item without a picture */
-#define GPU_TRACKS_SIDE_LEAST 64      /* pixels; sessions with tracks */
+#define GPU_BREAKS_OVER UINT32_MAX /* gpu_frame.breaks of an item without a picture */
+#define GPU_TRACKS_SIDE_LEAST 64 /* least side of a picture in pixels, if poses come from tracks */
 #define GPU_SENSOR_PIXELS (640 * 512) /* of a depth sensor's picture, at most */
 #define GPU_VOXELS_SIDE_MAX 2048      /* voxels along an axis of a volume, at most */
 #define GPU_VOXELS_MAX 1073741824u    /* in all of it */

@@ -183,8 +183,7 @@ static int length_valid(const struct views_length *l)
     return l->n <= VIEWS_LENGTH_FRAMES && l->mean >= -LENGTH_MOST && l->mean <= LENGTH_MOST;
 }
 
-/* Checks a place: it is free, or has a keyframe with a valid camera that its strand took on a
- * walk. */
+/* Is the place free or a keyframe with a valid camera that its strand took on a walk? */
 static int kept_valid(const struct views_kept *k, const struct state_head *h)
 {
     uint32_t n = (uint32_t)h->w * (uint32_t)h->h;
