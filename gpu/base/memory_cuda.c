@@ -8,8 +8,9 @@
 
 #define DEVICE_CHUNK_BYTES (256u << 20)
 #define PINNED_CHUNK_BYTES (32u << 20)
-#define RESERVE_SHARE 8 /* largest share of the device's memory */
-#define PINNED_SHARE 16 /* of the reserve (at most half of the host's memory) is pinned beside it */
+#define RESERVE_SHARE 8 /* the reserve is at most 1/8 of the device's memory */
+#define PINNED_SHARE \
+    16 /* 1/16 of the reserve (at most half of the host's memory) is pinned beside it */
 
 /* The source of a slab's chunks. */
 struct source {

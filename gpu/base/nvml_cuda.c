@@ -1,6 +1,6 @@
 /*
- * nvml_cuda.c - declares the few calls of NVIDIA's management library that we need: it comes with
- * the driver, but not every toolkit has its header
+ * nvml_cuda.c - calls of NVIDIA's management library, which comes with the driver; not every
+ * toolkit has its header
  */
 #include "gpu/base/nvml_cuda.h"
 
