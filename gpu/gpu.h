@@ -232,8 +232,7 @@ struct fuse_params {
     int publish_colour; /* ... or a colour channel by this much, of 255 */
     /* 1: a pixel finds points by the cube of space that they lie in; 0: by the keyframes' maps */
     int cells;
-    /* cells only: side of a cube up to the depth cell_depth_m; it doubles with each octave of depth
-     * beyond */
+    /* cells only: side of a cube up to the depth cell_depth_m; each octave beyond doubles it */
     float cell_m, cell_depth_m;
     struct mono_params mono; /* a session's values, with its networks' overrides */
 };
@@ -417,8 +416,7 @@ struct gpu_tracks {
 
 struct gpu_result {
     struct rigid T_wc; /* the pose that was used: given, or from tracks or ego-motion */
-    /* The submap of the points in the changes: the frame's, or that of an earlier frame that became
-     * final now. */
+    /* The submap of the changed points: the frame's, or that of an earlier frame now final. */
     uint32_t submap;
     int is_keyframe;
     uint32_t n_keyframes; /* kept, after this frame */

@@ -25,8 +25,7 @@ extern "C" {
 
 struct jpeg_cuda;
 
-/* NULL: no nvJPEG on this machine, or the card has no engines. The calling thread's device is
- * `device`. */
+/* NULL: no nvJPEG, or the card has no engines. The calling thread's device is `device`. */
 void jpeg_cuda_open(struct jpeg_cuda **j, int device, struct memory_cuda *memory);
 void jpeg_cuda_close(struct jpeg_cuda **j);
 /* 0 for NULL */

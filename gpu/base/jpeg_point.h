@@ -27,8 +27,7 @@ GPU_HD static inline int jpeg_extent(int pixels, int halved)
     return (pixels + halved) >> halved;
 }
 
-/* The mean of the part of box (x, y) of n x n samples within the w x h plane, rounded, ties to
- * even. */
+/* The mean of box (x, y) of n x n samples, cut to the w x h plane, rounded, ties to even. */
 GPU_HD static inline int jpeg_mean(const uint8_t *plane, size_t pitch, int w, int h, int n, int x,
                                    int y)
 {

@@ -5,8 +5,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* A run of bytes is a piece, or it is free. The list has the order of memory, and two free runs are
- * never neighbours. */
+/* A run of bytes is a piece or free. The list is in memory order; free runs are never
+ * neighbours. */
 struct run {
     struct run *next, *prev;
     uint8_t *at;
@@ -120,8 +120,7 @@ static struct run *best(const struct slab *s, size_t bytes)
     return found;
 }
 
-/* Makes the rest of a run a free run; without memory for that the piece stays larger. Call it under
- * `lock`. */
+/* Makes the rest of a run free; without memory for that the piece stays larger. Under `lock`. */
 static void split(struct run *r, size_t bytes)
 {
     struct run *rest = r->bytes > bytes ? calloc(1, sizeof *rest) : NULL;

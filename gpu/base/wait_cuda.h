@@ -24,8 +24,7 @@ struct wait_cuda;
  * way. */
 MUST_CHECK int wait_cuda_open(struct wait_cuda **w, struct err *err);
 void wait_cuda_close(struct wait_cuda **w);
-/* Marks the work on the stream now as this batch, 0 ... GPU_BATCHES - 1. Enqueues, does not
- * wait. */
+/* Marks the work now on the stream as this batch, 0 ... GPU_BATCHES - 1. It does not wait. */
 MUST_CHECK int wait_cuda_mark(struct wait_cuda *w, int batch, cudaStream_t stream, struct err *err);
 /* Returns: 0: the batch, which was marked, is done; ERR_DEVICE: the device is lost. */
 MUST_CHECK int wait_cuda_batch(struct wait_cuda *w, int batch, struct err *err);

@@ -28,8 +28,8 @@ GPU_HD static inline uint8_t change_colour(float c)
     return c >= 255.0f ? 255 : c > 0.0f ? (uint8_t)c : 0;
 }
 
-/* 1, plus 1 for each doubling from 8 observations on: 2^(c + 1) give c. Counts end at 65535, which
- * gives 14. */
+/* 1, plus 1 for each doubling from 8 observations on: 2^(c + 1) give c; the most, 65535, give
+ * 14. */
 GPU_HD static inline uint8_t change_confidence(uint32_t n_observations)
 {
     uint8_t level = 1;

@@ -60,8 +60,7 @@ GPU_HD static inline void fuse_confirm(struct point_stat *stat, int evidence,
         stat->n_observations = (uint16_t)(stat->n_observations + evidence);
 }
 
-/* (V22) A provisional point that is settled begins anew and keeps only the fact that it was
- * seen. */
+/* (V22) A provisional point that is settled begins anew as a point seen once. */
 GPU_HD static inline void fuse_settle(struct point_stat *stat, int settles)
 {
     if (!settles || !stat->provisional)

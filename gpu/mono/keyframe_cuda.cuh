@@ -153,8 +153,8 @@ static __device__ inline void keyframe_choose(struct session_dev *s)
     }
 }
 
-/* Writes the pixel's cell of a new keyframe's map: the point that it observed, or inserted with the
- * tag `fresh`. */
+/* Writes the pixel's cell of a new map: the point that it observed, or inserted with tag
+ * `fresh`. */
 static __device__ inline void keyframe_fill_map(struct session_dev *s, uint32_t pixel,
                                                 uint32_t found, uint32_t inserted, uint32_t fresh)
 {

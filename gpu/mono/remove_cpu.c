@@ -19,8 +19,7 @@ static int weight(const struct session_cpu *s, uint32_t slot)
                     : 1;
 }
 
-/* (R2) The first pixel that sees through a point votes against it; points are removed in the order
- * of these pixels. */
+/* (R2) The first pixel that sees through a point votes against it; removal follows their order. */
 static void carve(struct session_cpu *s)
 {
     s->n_carved = 0;

@@ -29,8 +29,7 @@ static __device__ uint64_t sum_chunks(const struct session_dev *s, uint32_t chun
     return own;
 }
 
-/* Copies the entries that stay to the other array and frees expired points. before: from
- * sum_chunks(). */
+/* Copies the entries that stay, frees expired points. before: from sum_chunks(). */
 static __device__ void write_chunk(struct session_dev *s, uint32_t *to, uint32_t *expired,
                                    uint32_t chunk, uint64_t before)
 {

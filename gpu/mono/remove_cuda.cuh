@@ -40,8 +40,7 @@ static __device__ inline enum remove_fate remove_fate_of(const struct session_de
     return remove_expired(stat, s->frame, s->fuse.grace_frames) ? REMOVE_EXPIRED : REMOVE_KEPT;
 }
 
-/* Entries `first` to `end`-1 of the list: a whole number of rounds of a block, except in the last
- * chunk. */
+/* Entries `first` to `end`-1 of the list: whole rounds of a block, except in the last chunk. */
 struct remove_chunk {
     uint32_t first, end;
 };

@@ -62,8 +62,7 @@ GPU_HD static inline int sensor_edge(float u, int n)
     return (int)u + ((float)(int)u < u);
 }
 
-/* Projects the sensor's place (x, y) at depth z to the colour camera. Returns 0: it is not in
- * front. */
+/* Projects the sensor's place (x, y) at depth z to the colour camera. Returns 0: not in front. */
 GPU_HD static inline int sensor_point(const struct sensor_camera *c, float x, float y, float z,
                                       struct vec3 *p)
 {

@@ -172,8 +172,7 @@ out:
     return rc;
 }
 
-/* Chooses tile shapes by rule, or measures them if requested and if a batch of n is n items for
- * every convolution. */
+/* Chooses tile shapes by rule, or by measuring if requested and every batch of n is n items. */
 static int choose_tiles(struct net_cuda *p, const struct net_cuda_config *config,
                         cudaStream_t stream, struct err *err)
 {

@@ -48,8 +48,7 @@ struct halo_patch {
         return at + (pixel * chunks + (c ^ (pixel >> shift & mask))) * 16;
     }
 
-    /* Loads a whole patch, with zeros outside the picture; y, x: the first input pixel that the
-     * block sees. */
+    /* Loads a whole patch, zeros outside the picture; y, x: the block's first input pixel. */
     template <int THREADS>
     __device__ __forceinline__ void load(const conv_source &s, int img, int y, int x, int h) const
     {

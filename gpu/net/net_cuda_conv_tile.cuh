@@ -24,8 +24,7 @@ struct conv_source {
     int h, w, pitch, up; /* as stored */
 };
 
-/* The arguments of a launch, by value. A "tap" is one (ky, kx), or with four channels (ky, two
- * kx). */
+/* A launch's arguments, by value. A "tap" is one (ky, kx), or with four channels (ky, two kx). */
 struct conv_launch {
     struct conv_source src0, src1;
     const __half *weights; /* [cout8][k_pad] */
@@ -210,8 +209,7 @@ template <class S, bool FOUR> struct conv_loader {
 
 /* ---------------------------------------------------------------------------- products */
 
-/* One step: BK / 16 times WM x WN x 16 for each warp. a, b: the beginnings of this lane's ldmatrix
- * rows. */
+/* One step: BK / 16 times WM x WN x 16 for each warp. a, b: this lane's first ldmatrix rows. */
 template <class S>
 static __device__ __forceinline__ void conv_step(float (&acc)[S::MI][S::NI][4], uint32_t a,
                                                  uint32_t b)

@@ -102,8 +102,7 @@ static int add_table(struct net_cuda_plan *p, const void *data, size_t bytes, si
     return 0;
 }
 
-/* Weights for the plain kernels: [kh][kw][I/g][O], so that neighbouring threads (outputs) read
- * neighbouring weights. */
+/* Weights for the plain kernels: [kh][kw][I/g][O], so that neighbouring outputs read neighbours. */
 static int add_weights(struct net_cuda_plan *p, const struct net_step *s, struct net_cuda_job *j,
                        struct err *err)
 {
@@ -153,8 +152,7 @@ static int step_tables(struct net_cuda_plan *p, struct net_cuda_job *j, struct e
     return rc;
 }
 
-/* The source that a convolution loads for a tensor: the tensor, or the input of a folded doubling
- * remap. */
+/* The source that a convolution loads for a tensor: itself, or the input of a folded remap. */
 static void load_from(struct net_cuda_plan *p, const struct uses *u, int tensor,
                       struct net_cuda_job *j)
 {

@@ -114,8 +114,7 @@ MUST_CHECK int net_dnnl_emit_loop(struct net_dnnl *p, const struct net_dnnl_loop
                                   int to, struct err *err);
 MUST_CHECK int net_dnnl_emit_copy(struct net_dnnl *p, int from, int to, struct err *err);
 struct job *net_dnnl_emit_job(struct net_dnnl *p, const struct net_step *s, struct err *err);
-/* One of store and blob is -1; both are for the scratchpad. A job has room for all possible
- * arguments. */
+/* One of store and blob is -1; both are for the scratchpad. A job has room for all arguments. */
 void net_dnnl_emit_arg(struct net_dnnl *p, struct job *j, int arg, int store, int blob);
 int net_dnnl_emit_fail(struct err *err, const struct net_step *s, const char *what,
                        dnnl_status_t status);

@@ -8,8 +8,7 @@
 
 /* ------------------------------------------------------------------------------ before emission */
 
-/* If all parts of a concat begin at block borders, in one picture, their writers can write in
- * place. */
+/* If all parts of a concat begin at block borders, in one picture, they are written in place. */
 static void place_parts(struct net_dnnl *p, const struct net_step *s)
 {
     const struct net_tensor *t = p->g->tensors;

@@ -7,8 +7,7 @@
 #include "gpu/panorama/blend_point.h"
 #include "gpu/panorama/panorama_cuda.cuh"
 
-/* Called by a warp: updates the voxels of column (i, j). Returns the growth of the number of opaque
- * ones. */
+/* A warp updates the voxels of column (i, j). Returns by how much opaque ones increased. */
 static __device__ inline int blend_column(const struct pair_cuda *p, int i, int j)
 {
     const struct gpu_volume *v = &p->view.volume;

@@ -25,8 +25,8 @@ struct blend_word {
     int weight; /* 0: the view tells nothing */
 };
 
-/* (Y6) Returns how far a voxel at distance rho and height z is before the surface. Out: *distance
- * of the surface. */
+/* (Y6) How far a voxel at distance rho and height z is before the surface; *distance: the
+ * surface's. */
 GPU_HD static inline float blend_before(float place, float rho, float z, float *distance)
 {
     float high = z < 0.0f ? -z : z;

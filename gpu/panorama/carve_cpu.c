@@ -62,8 +62,7 @@ static int carve_column(struct panorama_cpu *s, int i, int j)
     return any != 0;
 }
 
-/* Updates columns whose visibility changed. Returns how many of them begin or cease to hide
- * others. */
+/* Updates columns whose visibility changed. Returns how many begin or cease to hide others. */
 static int carve(struct panorama_cpu *s)
 {
     const struct gpu_volume *v = &s->view.volume;

@@ -7,8 +7,7 @@
  */
 #include "gpu/panorama/panorama_cuda.cuh"
 
-/* Blocks on a multiprocessor at a time: they leave 64 registers a thread, enough without
- * spilling. */
+/* Blocks on a multiprocessor at a time: 64 registers a thread suffice without spilling. */
 #define CARVE_AT_ONCE 4
 
 static __global__ void pictures_kernel(const struct pair_cuda *pairs)
@@ -50,8 +49,7 @@ static __global__ void see_kernel(const struct pair_cuda *pairs, int iteration)
                                       (int)(c % (uint32_t)v->n[0]), (int)(c / (uint32_t)v->n[0]));
 }
 
-/* Called by a warp: updates one column's voxels. Lane 0 returns the growth of the number of opaque
- * ones. */
+/* A warp updates one column's voxels. Lane 0 returns by how much opaque ones increased. */
 static __device__ inline int carve_column(const struct voxel_view *view,
                                           const struct panorama_dev *s, uint32_t column, int before,
                                           int now, uint32_t *any)
