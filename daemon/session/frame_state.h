@@ -27,6 +27,7 @@
     X(FREE, ROUND, TAKEN, "worker")                                  \
     X(WAITING, DISPLACE, FILLING, "edge")                            \
     X(READY, DISPLACE, FILLING, "edge")                              \
+    X(STORING, REFUSE, ENDING, "recovery")                           \
     X(DECODING, REFUSE, ENDING, "decoder")                           \
     X(TAKEN, REFUSE, ENDING, "worker, maker")                        \
     X(COMPUTING, REFUSE, ENDING, "worker")                           \

@@ -302,8 +302,3 @@ def draw(task, renderer, pool, rng, shape, ss=2):
     if task.objects:
         out['motion'], out['kind'] = tables(scenes, picks, renderer.device)
     return out
-
-
-def all_tasks():
-    from joint import Joint
-    return {t.name: t for t in (Depth, Motion, Mask, ObjMotion, Joint)}

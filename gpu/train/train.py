@@ -33,12 +33,15 @@ import model
 import state
 import stepper
 import tasks
+from joint import Joint
 from scenes import assets, render, sample
 
 # of sample.Pool: seeds of runs lie 100 million scenes apart, those of a run's pieces 2 million
 POOL_SEEDS, PIECE_SEEDS = 1000, 20
 
 INPUT = {'depth': 'image', 'mask': 'image', 'motion': 'pair', 'objmotion': 'cut'}    # a network's buffer
+
+TASKS = {t.name: t for t in (tasks.Depth, tasks.Motion, tasks.Mask, tasks.ObjMotion, Joint)}
 
 
 def load_weights(net, path, warm):
@@ -75,7 +78,7 @@ class Direct:
 
 def arguments(argv=None):
     a = argparse.ArgumentParser(description=__doc__.split('\n')[0])
-    a.add_argument('--task', choices=list(tasks.all_tasks()), default='depth')
+    a.add_argument('--task', choices=list(TASKS), default='depth')
     a.add_argument('--minutes', type=float, default=8)
     a.add_argument('--steps', type=int, help='this piece in steps, not minutes')
     a.add_argument('--total-minutes', type=float, help='the whole run (default: this piece, or what the state says)')
@@ -152,7 +155,7 @@ class Run:
         a = self.a
         arrays, cat = assets.load(a.assets)
         first = a.seed * POOL_SEEDS + PIECE_SEEDS * (self.piece - 1)
-        self.task = tasks.all_tasks()[a.task]()
+        self.task = TASKS[a.task]()
         # worker processes fork before CUDA starts
         shares = self.task.lively, self.task.hard if a.hard is None else a.hard
         self.pool = sample.Pool(cat, first, workers=a.workers, lively=shares[0], hard=shares[1]) if a.workers \

@@ -197,7 +197,7 @@ def shape(lib, meshes):
 def load(folder):
     """Library from the asset pack at `folder` (may be missing) and the procedural things."""
     lib = _Library()
-    shape(lib, shapes.make_all())
+    shape(lib, {**shapes.make_all(), **figures.make_all()})
     for cls, metres, img in textures.make_all():
         i = lib.add_texture(_mips(img), textures.N, textures.N)
         for d in (lib.cat.tex, lib.cat.free_tex):

@@ -281,6 +281,4 @@ def make_all(seed=2):
     for kind in CARS:
         for part, mesh in zip(('paint', 'glass', 'dark'), car(kind)):
             out[f'{kind}_{part}'] = mesh
-    from . import figures           # built of this module's parts
-    out.update(figures.make_all())
     return out
