@@ -1,16 +1,17 @@
 /*
  * gpu.h - the device contract: open a back end, give it networks, sessions and their items
  *
- * A session is of a line (struct gpu_line): a table of stages that each of its items runs through,
- * a frame of a video for instance. gpu_submit() starts a batch of items of one line, at most one a
- * session, and returns at once (the CPU back end has done the work by then). gpu_wait() waits for
- * the batch, and only after it may results be read. Up to GPU_BATCHES batches of different sessions
- * may be under way; they are waited for in the order in which they were submitted.
+ * A session belongs to a line (struct gpu_line): a table of stages that each item of the session,
+ * such as a frame of a video, runs through. gpu_submit() starts a batch of items of one line, at
+ * most one item a session, and returns at once (on the CPU the work is then done). Results may be
+ * read after gpu_wait(). Up to GPU_BATCHES batches of different sessions may be under way; the
+ * caller waits for them in the order of submission.
  *
- * Threads: two own a device, and one may be both. One runs items: gpu_submit(), gpu_wait() and
- *          gpu_session_save(). The other makes and frees what items need, which may take long:
- *          gpu_model_*(), gpu_session_new(), _load(), _free(), gpu_get_info(). A session is with
- *          one of them at a time. No other thread may use a device that is opened or closed.
+ * Threads: two threads, or one in both roles, own a device. One runs items: gpu_submit(),
+ *          gpu_wait() and gpu_session_save(). The other makes and frees what items need, which may
+ *          be slow: gpu_model_*(), gpu_session_new(), _load(), _free(), gpu_get_info(). Only one of
+ *          them uses a session at a time. While a device is opened or closed no other thread may
+ *          use it.
  * Frames:  poses T_wc take camera points (OpenCV axes) to the session's world. Depth is metres
  *          along z.
  * Sizes:   every map of a session is [net_h][net_w]; K is scaled to that size by the image stage.
@@ -28,16 +29,16 @@
 extern "C" {
 #endif
 
-#define GPU_COVISIBLE_MAX 9 /* the paper's study: 2 to 9 */
+#define GPU_COVISIBLE_MAX 9 /* the paper studies 2 to 9 */
 #define GPU_BATCH_MAX 64
-#define GPU_SUBMAPS_MAX 256 /* worlds of a session */
+#define GPU_SUBMAPS_MAX 256 /* submaps of a session */
 #define GPU_BATCHES 2       /* under way at once */
 #define GPU_PASSES_MAX 16   /* of a line */
 #define GPU_SIDE_MAX 2048   /* of a network input */
 #define GPU_PATH_CAP 512
 #define GPU_NAME_CAP 64
-#define GPU_BREAKS_OVER UINT32_MAX    /* gpu_frame.breaks of an item that shows nothing */
-#define GPU_TRACKS_SIDE_LEAST 64      /* of the pictures of sessions whose poses come from tracks */
+#define GPU_BREAKS_OVER UINT32_MAX /* gpu_frame.breaks of an item without a picture */
+#define GPU_TRACKS_SIDE_LEAST 64 /* least side of a picture in pixels, if poses come from tracks */
 #define GPU_SENSOR_PIXELS (640 * 512) /* of a depth sensor's picture, at most */
 #define GPU_VOXELS_SIDE_MAX 2048      /* voxels along an axis of a volume, at most */
 #define GPU_VOXELS_MAX 1073741824u    /* in all of it */
@@ -51,10 +52,10 @@ struct gpu_config {
     const char *device; /* "auto", "cpu", "cuda", "cuda:1" */
     int threads;        /* of the CPU back end; 0 = one a core */
     int batch;          /* largest batch that will come; 0 = GPU_BATCH_MAX */
-    /* CUDA: folder for what was measured of the networks, NULL or "" = nothing is kept */
+    /* CUDA: folder for measurements of the networks, NULL or "" = none are kept */
     const char *cache_path;
-    /* CUDA: device memory for sessions that is taken at once, as far as an eighth of the device's
-     * is enough for it; more is taken when it is needed. 0 = none */
+    /* CUDA: bytes of device memory taken at once for sessions, at most an eighth of the device's;
+     * more is taken when needed */
     uint64_t reserve_bytes;
 };
 
@@ -80,7 +81,7 @@ int gpu_cuda_count(void);
 void *gpu_host_get(struct gpu *g, size_t bytes);
 void gpu_host_put(struct gpu *g, void *memory, size_t bytes);
 
-/* A JPEG whose headers were read (proto/image/jpeg.h) and say that every decoder reads it alike. */
+/* A JPEG whose headers (proto/image/jpeg.h) say that every decoder reads it alike. */
 struct gpu_jpeg {
     const uint8_t *data;
     size_t len;
@@ -92,10 +93,10 @@ struct gpu_jpeg {
 /*
  * gpu_decode - decode on the device's own JPEG engines; waits for one, then for the picture
  *
- * What comes out differs from jpeg_decode()'s by rounding, and where a file is damaged in ways that
- * its headers do not show the engines make something of it. MATH.md (I0).
- * Returns: 0; ERR_UNSUPPORTED: no engines, or not for such a file: jpeg_decode() it; ERR_MEMORY;
- *          ERR_DEVICE: the context is lost
+ * The picture differs from jpeg_decode()'s by rounding (MATH.md (I0)). The engines decode a file
+ * without error even if it has damage that its headers do not show.
+ * Returns: 0; ERR_UNSUPPORTED: no engine takes the file, so the caller uses jpeg_decode();
+ *          ERR_MEMORY; ERR_DEVICE: the context is lost
  * Threads: any, but no longer than the device
  */
 MUST_CHECK int gpu_decode(struct gpu *g, const struct gpu_jpeg *jpeg, struct err *err);
@@ -112,7 +113,7 @@ enum gpu_depth_output {
     GPU_OUTPUT_LOG /* ln metres at focal_px */
 };
 
-/* What is declared beside an ONNX file (docs/MODELS.md, "Sidecar"). */
+/* What a sidecar declares about an ONNX file (docs/MODELS.md, "Sidecar"). */
 struct gpu_model_info {
     enum gpu_model_kind kind;
     char name[GPU_NAME_CAP];
@@ -166,21 +167,22 @@ struct gpu_line {
     const char *name;
     const struct gpu_stage *stages;
     int n_stages;
-    /* of two lines with new items, that with the lower number has the next batch; the items of the
-     * other have the one after it */
+    /* of two lines with new items the one with the lower number gets the next batch, the other line
+     * the batch after that */
     int priority;
-    float weight; /* what a session is charged for a microsecond of device time, mono's is 1 */
+    float weight; /* charge for a microsecond of device time; mono's is 1 */
     /* Networks, as bits 1 << enum gpu_model_kind: those that a session needs, and those that it may
      * have. */
     unsigned needs, takes;
-    int has_map; /* a session keeps keyframes and points; else nothing between two items */
-    /* Can a session be made of this? NULL: by has_map. Returns 0; ERR_INPUT */
+    /* a session keeps keyframes and points between items, else nothing */
+    int has_map;
+    /* Can a session have this configuration? NULL: has_map decides. Returns 0; ERR_INPUT */
     int (*check_config)(const struct gpu_session_config *c, struct err *err);
     /* Does the item fit its session? Returns 0; ERR_INPUT */
     int (*check)(const struct gpu_item *item, struct err *err);
     const struct gpu_session_ops *cpu; /* of its sessions (gpu/base/ops.h) */
-    /* Does the back end compute here what the CPU does? Returns 0; ERR_UNSUPPORTED: it does not;
-     * other failures. NULL: there is nothing to ask */
+    /* Does the back end compute the same as the CPU on this machine? Returns 0; ERR_UNSUPPORTED: it
+     * does not; other failures. NULL: there is nothing to ask */
     int (*selftest)(struct gpu *g, struct gpu *cpu, struct err *err);
 };
 
@@ -208,15 +210,15 @@ const struct gpu_line *gpu_line_find(const char *name);
  * are a share of the point's depth. fuse_params_default() fills in the tuned values. */
 struct fuse_params {
     int n_covisible;        /* n of the paper: keyframes that a frame is tested against, 2...9 */
-    int max_keyframes;      /* kept in all; the least useful one is given up beyond */
+    int max_keyframes;      /* kept in all; beyond that the least useful one is dropped */
     float w0, w_max, sigma; /* w0 = 1, W_eps = 100, sigma = 0.6 */
     float gate_rel;         /* association: |p_i - p| <= gate_rel * z */
     float initial_rel;      /* C_c of a new point */
     float stable_rel;       /* stable below, minus/plus the hysteresis */
     float hysteresis_rel;
     int min_observations;
-    int grace_frames; /* an unstable point not seen for so long goes */
-    int carve_votes;  /* frames that see through a point before it goes */
+    int grace_frames; /* an unstable point that is not seen for so long is removed */
+    int carve_votes;  /* frames that see through a point before it is removed */
     float carve_rel;  /* how far in front of the measured surface counts as seen through */
     /* a pixel beside a depth step larger than this is not fused; 0 = all are */
     float edge_rel;
@@ -228,12 +230,11 @@ struct fuse_params {
     /* a stable point is sent again when it moved by this share of its depth ... */
     float publish_rel;
     int publish_colour; /* ... or a colour channel by this much, of 255 */
-    /* 1: points are found by the cube of space that they lie in; 0: by the keyframes' maps */
+    /* 1: a pixel finds points by the cube of space that they lie in; 0: by the keyframes' maps */
     int cells;
-    /* of cells alone: side of a cube up to the depth cell_depth_m, twice that for each octave of
-     * depth beyond */
+    /* cells only: side of a cube up to the depth cell_depth_m; each octave beyond doubles it */
     float cell_m, cell_depth_m;
-    struct mono_params mono; /* with what networks override, of a session */
+    struct mono_params mono; /* a session's values, with its networks' overrides */
 };
 void fuse_params_default(struct fuse_params *p); /* the paper's rules */
 void fuse_params_cells(struct fuse_params *p);   /* points in cubes of space */
@@ -243,16 +244,16 @@ MUST_CHECK int fuse_params_check(const struct fuse_params *p, struct err *err);
 /* Where the depth of a session with a map comes from. */
 enum gpu_depth_source {
     GPU_DEPTH_NETWORK,
-    GPU_DEPTH_SENSOR, /* from the frames' own depth sensor; no network runs */
-    GPU_DEPTH_BOTH    /* from the sensor, and where it sees nothing from the network */
+    GPU_DEPTH_SENSOR, /* the frames' own depth sensor; no network runs */
+    GPU_DEPTH_BOTH    /* the sensor; where it sees nothing, the network */
 };
 
-/* Depth out of many views: the poses of what a keyframe is matched with are taken as given, or
- * refined by the pictures first (MATH.md (V17)-(V20)). */
+/* Depth from many views: a keyframe is matched with views whose poses are taken as given, or are
+ * first refined by the pictures (MATH.md (V17)-(V20)). */
 enum gpu_views_kind { GPU_VIEWS_NONE, GPU_VIEWS_GIVEN, GPU_VIEWS_REFINED };
 
-/* What makes a voxel opaque: two colours that are alike, as in the paper; distances that pairs were
- * found to have (MATH.md (Y1)-(Y7)). */
+/* What makes a voxel opaque: similar colours in both pictures, as in the paper, or distances
+ * measured in pairs (MATH.md (Y1)-(Y7)). */
 enum gpu_consistency { GPU_CONSISTENCY_PAPER, GPU_CONSISTENCY_PATCH };
 
 /* A box of voxels, its faces across the world's axes (gpu/panorama/voxel_point.h). */
@@ -266,45 +267,45 @@ struct gpu_volume {
 struct gpu_session_config {
     const struct gpu_line *line;
     int net_w, net_h; /* multiples of the models' `multiple` */
-    /* pictures that will be uploaded: as many pixels, and no side longer than the longer one */
+    /* largest picture: this many pixels, and no side longer than the longer of these */
     int max_image_w, max_image_h;
     struct gpu_model *depth;
-    struct gpu_model *motion; /* mono: NULL = every frame brings its pose */
+    struct gpu_model *motion; /* mono: NULL = every frame has its pose */
     /* of a line with a map */
     float step_m; /* quantum of published positions */
-    /* slots of the model; beyond it new points are left out and counted */
+    /* slots of the model; points beyond that are counted and dropped */
     uint32_t max_points;
     struct fuse_params fuse;
-    /* depth of frames with poses out of many views: fuse.cells and the network's depth alone */
+    /* frames with poses get depth from many views: requires fuse.cells and the network's depth */
     enum gpu_views_kind views;
     enum gpu_depth_source depth_source;
     /* panorama: the volume; the distance of two colours from which on they differ, in levels; the
-     * angle to a camera's axis up to which its picture is looked at; max_points bounds what a view
+     * largest angle to a camera's axis at which its picture is used; max_points bounds what a view
      * publishes */
     struct gpu_volume volume;
     enum gpu_consistency consistency;
     float colour_levels, field_rad;
-    /* the same: 0, items bring both pictures of a pair; else they are of one camera, and a picture
-     * makes a pair with an earlier one that was taken so far away, or up to four times that */
+    /* the same: panorama: 0 = an item has both pictures of a pair; else items come from one camera,
+     * and a picture pairs with an earlier one taken 1 to 4 times this distance away */
     float baseline_m;
-    /* 1: poses of frames without one follow from tracks, and from the motion network alone where
-     * these are lost; for a motion network and sides of 64 on */
+    /* 1: a frame without a pose gets it from tracks, or from the motion network while tracks are
+     * lost; requires a motion network and sides of at least 64 */
     int tracks;
 };
 
 /* Device bytes that a session of this configuration will hold: what admission counts. */
 size_t gpu_session_bytes(const struct gpu_session_config *c);
-/* Returns: 0; ERR_INPUT; ERR_MEMORY; ERR_UNSUPPORTED. Sets aside all that the session will ever
- * use; the first one of a size makes the networks for it, which may take seconds. */
+/* Returns: 0; ERR_INPUT; ERR_MEMORY; ERR_UNSUPPORTED. Allocates all that the session will ever use;
+ * the first session of a size makes the networks for it, which may take seconds. */
 MUST_CHECK int gpu_session_new(struct gpu_session **s, struct gpu *g,
                                const struct gpu_session_config *c, struct err *err);
 void gpu_session_free(struct gpu_session **s);
 
 /*
- * gpu_session_sideways - set aside what pictures need that are turned by one quarter or three: the
- * depth network for an input of net_h x net_w; once a session, between two of its items
+ * gpu_session_sideways - make the depth network for pictures turned by one or three quarters, whose
+ * input is net_h x net_w; called between two items of the session
  *
- * Returns: 0, also where that was done before; as gpu_session_new()
+ * Returns: 0, also if it was made before; else as gpu_session_new()
  */
 MUST_CHECK int gpu_session_sideways(struct gpu_session *s, struct err *err);
 int gpu_session_is_sideways(const struct gpu_session *s);
@@ -313,11 +314,10 @@ int gpu_session_is_sideways(const struct gpu_session *s);
  * gpu_session_save / gpu_session_load - a session between two of its frames, as bytes
  *
  * A session that was loaded goes on as the saved one would have, bit for bit: same networks, same
- * configuration, same back end. Back ends read each other's bytes; what then differs is what always
- * differs between them.
+ * configuration, same back end. Back ends read each other's bytes, then differ as always.
  * In:      save: buf [cap], gpu_session_state_bytes() of now is enough. load: a session that has
- *          had no item; the bytes, from a multiple of 16 on, may be a stranger's, and all of them
- *          are checked first; sections of other owners are passed over
+ *          had no item; the bytes, at a multiple of 16, are untrusted, and all of them are checked
+ *          first; sections of other owners are skipped
  * Returns: 0; ERR_LIMIT: cap; ERR_STATE: not a new session; ERR_INPUT: not such a state, or one of
  *          another shape; ERR_UNSUPPORTED: another build's; ERR_MEMORY; ERR_DEVICE. On errors other
  *          than the last nothing changes.
@@ -325,10 +325,10 @@ int gpu_session_is_sideways(const struct gpu_session *s);
  *          for its own copies
  * Cost:    80 bytes a slot, 4 a cell of each keyframe's map
  */
-/* 0: the device is lost, or the line keeps nothing between items */
+/* 0: the device is lost, or the line keeps no state between items */
 size_t gpu_session_state_bytes(struct gpu_session *s);
-/* A state is a row of sections (proto/section.h) whose tags begin with 'G'. Which version of a
- * section load() reads at most; 0: it does not know it. */
+/* A state is a row of sections (proto/section.h) whose tags begin with 'G'. Returns the highest
+ * version of a section that load() reads; 0: unknown section. */
 unsigned gpu_session_reads(uint32_t tag);
 MUST_CHECK int gpu_session_save(struct gpu_session *s, uint8_t *buf, size_t cap, size_t *len,
                                 struct err *err);
@@ -337,14 +337,14 @@ MUST_CHECK int gpu_session_load(struct gpu_session *s, const uint8_t *buf, size_
 
 /* ---------------------------------------------------------------------------------- items */
 
-/* How long a pass took. A back end names its passes for what they do: those of the CPU are the
+/* How long a pass took. A back end names its passes after what they do; the CPU's passes are the
  * line's stages. */
 struct gpu_pass_time {
     const char *name;
     float us;
 };
 
-/* What every line's item begins with. */
+/* The beginning of every line's item. */
 struct gpu_item {
     struct gpu_session *session;
     /* Quarter turns, clockwise, that put its picture upright for the depth network, 0...3; odd ones
@@ -353,15 +353,15 @@ struct gpu_item {
     /* after gpu_wait() */
     struct gpu_pass_time passes[GPU_PASSES_MAX];
     int n_passes;
-    float device_us; /* the part of the device's time that it took: those of a batch add up */
+    float device_us; /* its share of the batch's device time */
     int batch;       /* the back end's own */
 };
 
 /*
  * gpu_submit / gpu_wait - a batch of items of one line
  *
- * In/out:  items [n] of different sessions, 1 ... GPU_BATCH_MAX; what an item points to stays
- *          valid until gpu_wait(), which takes the same ones
+ * In/out:  items [n] of different sessions, 1 ... GPU_BATCH_MAX; what an item points to stays valid
+ *          until gpu_wait(), which takes the same items
  * Returns: 0; ERR_INPUT: an item does not fit its session; ERR_STATE: GPU_BATCHES batches are under
  *          way; ERR_DEVICE: the context is lost; what a stage says. When gpu_submit() fails nothing
  *          of the batch is under way
@@ -381,43 +381,42 @@ struct gpu_change {
     uint32_t slot;  /* where the model keeps it; < max_points */
     int32_t p_q[3]; /* round(p / step_m), world */
     uint8_t rgb[3];
-    uint8_t confidence; /* 1...15: seen 2^(confidence + 1) times or more, but for 1 */
+    uint8_t confidence; /* 1...15: seen at least 2^(confidence + 1) times; 1 has no minimum */
     uint8_t kind;       /* enum gpu_change_kind */
     uint8_t pad;
-    uint16_t normal; /* which way the surface faces: a code of proto/geom/octa.h, 0 = not known */
+    uint16_t normal; /* surface direction: a code of proto/geom/octa.h, 0 = not known */
 };
 
-/* What many views say of the poses (MATH.md (V14), (V15)); zeros in sessions without them. */
+/* What many views tell about the poses (MATH.md (V14), (V15)); zeros in sessions without them. */
 struct gpu_views {
-    uint32_t n_keyframes, n_refined; /* taken so far; of them final */
-    /* kept keyframes of this world that were matched and measured something; of them those whose
-     * measurements confirm each other; pixels of all of these */
+    uint32_t n_keyframes, n_refined; /* keyframes taken so far; those of them that are final */
+    /* kept keyframes of this submap with measurements; those of them whose measurements confirm
+     * each other; pixels of the latter */
     uint32_t n_judged, n_sound, n_measured, n_confirmed;
     uint32_t n_frozen; /* frames in a row whose pose stood still while pictures changed */
-    /* log2 of measured over the network's depth, in the middle; 0: nothing was measured here */
+    /* median log2 of measured depth / network's depth; 0: nothing was measured */
     float log_scale;
-    float log_sigma; /* the standard error of that; 0: nothing was measured here */
+    float log_sigma; /* its standard error; 0: nothing was measured */
 };
 
-/* What tracks say of a frame's pose (MATH.md (P9)). */
+/* What tracks tell about a frame's pose (MATH.md (P9)). */
 enum gpu_tracks_state {
-    GPU_TRACKS_NONE,  /* the session or the frame has none */
+    GPU_TRACKS_NONE,  /* the session or the frame has no tracks */
     GPU_TRACKS_BEGUN, /* first frame, or first one after a restart */
-    GPU_TRACKS_FOUND, /* the pose is theirs */
-    GPU_TRACKS_LOST   /* it is the motion network's */
+    GPU_TRACKS_FOUND, /* the pose comes from tracks */
+    GPU_TRACKS_LOST   /* the pose comes from the motion network */
 };
 struct gpu_tracks {
     enum gpu_tracks_state state;
-    uint32_t n_landmarks, n_inliers; /* of tracks; of them those that agree with the pose */
-    float error_px;                  /* of the inliers, root mean square */
+    uint32_t n_landmarks, n_inliers; /* tracks; those of them that agree with the pose */
+    float error_px;                  /* root mean square of the inliers */
     float log_scale;                 /* ln of the network's depth over the landmarks' ... */
     float log_sigma;                 /* ... its standard error; 0: tracks did not say it */
 };
 
 struct gpu_result {
     struct rigid T_wc; /* the pose that was used: given, or from tracks or ego-motion */
-    /* The world of the points that the changes put: the frame's, or that of an earlier frame, which
-     * has become final now. */
+    /* The submap of the changed points: the frame's, or that of an earlier frame now final. */
     uint32_t submap;
     int is_keyframe;
     uint32_t n_keyframes; /* kept, after this frame */
@@ -434,7 +433,7 @@ struct gpu_result {
 
 /* What a depth sensor beside the colour camera saw. */
 struct gpu_sensor {
-    /* host [height][width], 0 = none; NULL: there is no such picture */
+    /* host [height][width], 0 = no depth; NULL: no depth picture */
     const uint16_t *values;
     const uint8_t *sure; /* host [height][width] 255 sure ... 0 not at all; NULL = sure */
     int width, height;   /* GPU_SENSOR_PIXELS at most */
@@ -450,30 +449,29 @@ struct gpu_frame {
     const uint8_t *rgb;  /* host, packed [height][width][3] */
     int width, height;   /* of rgb */
     struct intrinsics K; /* of rgb */
-    struct lens lens;    /* what is computed is of the camera that lens_map_make() answers */
+    struct lens lens;    /* results refer to the camera that lens_map_make() returns */
     int has_pose;
-    /* if has_pose; if has_start, where the first frame of a session without poses is, else the
-     * identity */
+    /* the pose if has_pose; if has_start, the pose of a session's first frame, else the identity */
     struct rigid T_wc;
     int has_start;
     /* How the camera of a frame without a pose turned since the session's last frame, turn_s
      * seconds ago: the quaternion (1, turn/2), normalised, takes its directions to those of the
-     * camera then. turn_s 0: nothing is known of it. */
+     * earlier camera. turn_s 0: the turn is not known. */
     float turn[3], turn_s;
-    /* tracking lost or another world: the previous frame says nothing about this one */
+    /* tracking was lost or a submap begins: the previous frame tells nothing about this one */
     int restart;
-    /* The world that T_wc is in: below GPU_SUBMAPS_MAX, numbered by the session from 0 on. Worlds
-     * come and go between frames, and no two of them share a point. */
+    /* The submap that T_wc is in, 0 ... GPU_SUBMAPS_MAX - 1 within the session. Submaps may change
+     * between frames and never share a point. */
     uint32_t submap;
-    /* It is the first of its world, and T_wc goes on from that of its source's last frame. */
+    /* the first frame of its submap, whose T_wc continues the path of its source's last frame */
     int goes_on;
-    /* Whose frame it is, and how often its tracking had been lost when it was sent, or its pose had
-     * jumped and no world begun: many views keep the keyframes of sources apart, and of one from
-     * before such a break they use none. GPU_BREAKS_OVER: no frame, but the end of its walk; it
-     * has a pose where those of frames are tracked, too. */
+    /* The frame's source, and how many breaks the source had before: tracking was lost, or its pose
+     * jumped without a new submap. Many views keep sources apart and use no keyframe from before a
+     * break. GPU_BREAKS_OVER: the item has no picture and ends the source's walk; it has a pose if
+     * the frames have one. */
     uint32_t source, breaks;
     struct gpu_sensor sensor; /* not for depth_source = network */
-    const uint8_t *mask;      /* host [net_h][net_w], not 0 = is not fused; NULL = all is */
+    const uint8_t *mask;      /* host [net_h][net_w], not 0 = not fused; NULL = all are fused */
     float *depth_out;         /* optional, host [net_h][net_w]: a copy of the depth map, 0 = none */
     struct gpu_result result; /* valid after gpu_wait() */
     /* [result.n_changes], the session's own buffer, until its next frame */
@@ -482,28 +480,29 @@ struct gpu_frame {
 
 /* ----------------------------------------------------------------------------- panorama's items */
 
-/* One voxel whose published state changed: it is opaque now, or has another colour, or is so no
- * more. */
+/* One published voxel that changed: it became opaque or transparent, or has another colour. */
 struct gpu_voxel_change {
     uint32_t voxel; /* its number in the volume */
     uint8_t rgb[3];
     uint8_t kind; /* enum gpu_change_kind */
 };
 
-/* What became of an item's pictures. */
+/* What the session did with an item's pictures. */
 enum gpu_paired {
-    GPU_PAIRED_NONE, /* nothing: it brings none, or its camera has not moved by baseline_m */
-    GPU_PAIRED_KEPT, /* baseline_m: it is kept, and the next one that is far enough pairs with it */
-    GPU_PAIRED_LAID  /* a pair was laid upon the volume; baseline_m: its first picture is kept */
+    /* nothing: no picture, or the camera has not moved by baseline_m */
+    GPU_PAIRED_NONE,
+    /* baseline_m: the picture is kept for a pair with a later one */
+    GPU_PAIRED_KEPT,
+    GPU_PAIRED_LAID /* a pair was applied to the volume; baseline_m: its first picture is kept */
 };
 
 struct gpu_pair_result {
     uint32_t paired;     /* enum gpu_paired */
     uint32_t iterations; /* GPU_VOXELS_ITERATIONS at most */
-    uint32_t settled;    /* the last one changed nothing that hides */
+    uint32_t settled;    /* the last iteration changed no visibility */
     uint32_t n_opaque;   /* voxels of the volume, after this view */
     uint32_t n_changes;
-    uint32_t n_waiting; /* changes for which there was no room: the next item has them first */
+    uint32_t n_waiting; /* changes without room here; they come first in the next item */
 };
 
 /* A picture, and the camera that took it. */
@@ -515,11 +514,11 @@ struct gpu_pair_eye {
     struct rigid T_wc;
 };
 
-/* Two pictures that were taken at the same moment from above each other; where baseline_m is set
- * one, eye[0], and the other is the one that the session has kept. */
+/* Two pictures, taken at the same moment one above the other. If baseline_m is set, eye[0] is the
+ * only one here and the session has kept the other. */
 struct gpu_pair {
     struct gpu_item item;
-    int rest; /* no view: only changes that are waiting, eye[] is not looked at */
+    int rest; /* no view: the item only fetches waiting changes, eye[] is not used */
     struct gpu_pair_eye eye[2];
     struct gpu_pair_result result; /* valid after gpu_wait() */
     /* [result.n_changes], the session's own buffer, until its next item; in the order of voxels */

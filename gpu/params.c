@@ -6,7 +6,7 @@ static void row_set(void *params, const struct params_row *row, double value)
 {
     char *at = (char *)params + row->offset;
     float f = (float)value;
-    int whole = (int)value; /* no unsigned one is larger than an int holds */
+    int whole = (int)value; /* every unsigned number fits an int */
 
     if (row->type == PARAMS_DOUBLE)
         memcpy(at, &value, sizeof value);

@@ -1,11 +1,11 @@
 /*
- * params.h - numbers of a stage that were chosen on data, as tables; and what a network replaces
+ * params.h - tables of a stage's numbers that were chosen on data, and their overrides by networks
  *
  * Each stage that has such numbers keeps them in one struct, which its header makes of a list of
- * rows (gpu/views/views_params.h is one). A row gives a number's name, the value that we chose,
- * what is allowed, its unit, its meaning and what it was chosen on. A session's stages begin with
- * our values; the sidecars of its networks may override some (docs/MODELS.md, "Sidecar"). Sizes
- * that shape memory or loops are no such numbers: they are constants of the stage's header.
+ * rows (gpu/views/views_params.h is one). A row gives a number's name, our value, its limits, its
+ * unit, its meaning and the data that it was chosen on. A session's stages begin with our values;
+ * the sidecars of its networks may override some (docs/MODELS.md, "Sidecar"). Sizes of memory or
+ * loops are constants in the stage's header instead.
  */
 #pragma once
 
@@ -52,7 +52,7 @@ struct params_stage {
      meaning,                                                                       \
      chosen_on},
 
-/* What a network overrides; all zero: nothing. */
+/* What a network overrides; all zero = nothing. */
 struct params_overrides {
     int n;
     struct params_override {
@@ -61,8 +61,8 @@ struct params_overrides {
     } at[PARAMS_OVERRIDES_MAX];
 };
 
-/* Fills a stage's struct: our values, then the overrides of its rows, `second` behind `first`;
- * both may be NULL. */
+/* Fills a stage's struct: our values, then the overrides in `first`, then those in `second`; both
+ * may be NULL. */
 void params_fill(void *params, const struct params_stage *stage,
                  const struct params_overrides *first, const struct params_overrides *second);
 

@@ -12,7 +12,7 @@ const struct params_stage *tuning_stage_at(int i);
 /*
  * tuning_override - note that the number `name` of a stage is `value`
  *
- * Returns: 0; ERR_INPUT: no such stage or number, no number at all, or one that is not allowed;
+ * Returns: 0; ERR_INPUT: unknown stage or name, or the value is not a number or out of its limits;
  *          ERR_LIMIT: PARAMS_OVERRIDES_MAX are noted
  */
 MUST_CHECK int tuning_override(struct params_overrides *o, const char *stage, const char *name,

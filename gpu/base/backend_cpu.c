@@ -1,6 +1,6 @@
 /*
- * backend_cpu.c - the CPU back end: gpu_submit() walks the line's stages, each for all items of the
- * batch in turn, and comes back when they are done
+ * backend_cpu.c - the CPU back end: gpu_submit() runs the line's stages, each for all items of the
+ * batch in turn, and returns when they are done
  */
 #include "gpu/base/network.h"
 #include "gpu/net/net_dnnl.h"
@@ -12,8 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Of the OpenMP run-time that oneDNN computes with (its header is the compiler's own): how many
- * threads the calling thread's next parallel region may use. */
+/* Sets how many threads the calling thread's next parallel region may use. oneDNN's OpenMP run-time
+ * has it; the header is the compiler's own. */
 void omp_set_num_threads(int n);
 
 static double now_us(void)
@@ -78,8 +78,8 @@ static void cpu_get_info(const struct gpu *base, struct gpu_info *info)
 
 /* ------------------------------------------------------------------------- sessions */
 
-/* A network is laid out for as many threads as it will run with, and the thread that makes sessions
- * need not be the one that runs them. */
+/* A network is planned for the number of threads that it will run with, and the thread that makes
+ * sessions need not be the one that runs them. */
 static int cpu_network_make(void **exec, size_t *bytes, struct gpu *g, const struct net *net, int w,
                             int h, struct err *err)
 {

@@ -1,5 +1,5 @@
 /*
- * backend_cuda.c - the CUDA back end: pictures go up on one stream while another computes; a batch
+ * backend_cuda.c - the CUDA back end: one stream uploads pictures while another computes; a batch
  * is one graph launch for each recorded line of its sessions (graph_cuda.h) and one mark to wait
  * for (wait_cuda.h)
  */
@@ -205,7 +205,7 @@ static void cuda_detach(struct gpu_session *s)
     graph_cuda_put(s);
 }
 
-/* Memory that is kept for sessions to come may be what their networks lack. */
+/* Frees memory that is kept for later sessions, as their networks may need it. */
 static void cuda_trim(struct gpu *g)
 {
     memory_cuda_trim(gpu_cuda_of(g)->memory);
@@ -225,7 +225,7 @@ static struct group_cuda *group_of(struct batch_cuda *b, struct graph_cuda *grap
     return &b->groups[i];
 }
 
-/* Everything of the batch, on both streams. */
+/* Enqueues everything of the batch, on both streams. */
 static int enqueue(struct gpu_cuda *g, const struct line_cuda *line, int batch,
                    struct gpu_item *const *items, int n, struct err *err)
 {

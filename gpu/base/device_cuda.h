@@ -1,8 +1,8 @@
 /*
  * device_cuda.h - what the CUDA back end keeps of a device (internal to gpu/)
  *
- * Owner:   the thread that makes sessions (gpu.h) has models, networks and recorded lines; all its
- *          work is on the stream `setup`. The thread that runs items has the batches; its work is
+ * Owner:   the thread that makes sessions (gpu.h) owns models, networks and recorded lines; all its
+ *          work is on the stream `setup`. The thread that runs items owns the batches; its work is
  *          on the streams `copy` and `compute`. It also reads the recorded lines of its sessions,
  *          which do not change while a session uses them.
  */
@@ -23,7 +23,7 @@ struct jpeg_cuda;
 struct nvml_cuda;
 struct wait_cuda;
 
-/* Items of a batch that share a recorded line. */
+/* The items of a batch that share a recorded line. */
 struct group_cuda {
     struct graph_cuda *graph;
     int n;
@@ -46,7 +46,7 @@ struct gpu_cuda {
     struct wait_cuda *wait;
     struct batch_cuda batches[GPU_BATCHES];
     int next_batch;
-    long fault_in; /* batches until the fault that a test asked for; 0 = none */
+    long fault_in; /* batches until the fault that a test requests; 0 = none */
     struct shared_list graphs;
     struct nvml_cuda *nvml;
     struct jpeg_cuda *jpeg;

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-/* One thread; writes to the page that no allocation has. */
+/* One thread writes to a page outside all allocations. */
 static __global__ void strike(int *nowhere)
 {
     *(volatile int *)nowhere = 1;

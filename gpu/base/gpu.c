@@ -1,6 +1,6 @@
 /*
- * gpu.c - the front of the device contract: chooses a back end, checks every argument, calls
- * through the table
+ * gpu.c - the front of the device contract: chooses a back end, checks every argument, calls the
+ * back end's table
  */
 #include "gpu/base/ops.h"
 
@@ -26,7 +26,7 @@ static int device_known(const char *device)
     return 1;
 }
 
-/* Does the back end compute here what the CPU does, in every line? */
+/* Does the back end compute the same as the CPU on this machine, in every line? */
 static int selftest(struct gpu *g, struct err *err)
 {
     const struct gpu_config config = {.device = "cpu", .threads = 1};

@@ -10,7 +10,7 @@ struct key {
     int sideways;
 };
 
-/* Where a sensor gives all depth the network does not run. */
+/* The network does not run if a sensor gives all depth. */
 static struct gpu_model *depth_of(const struct gpu_session_config *c)
 {
     return c->depth_source == GPU_DEPTH_SENSOR ? NULL : c->depth;
@@ -48,7 +48,7 @@ static size_t args_bytes(const struct graph_cuda *g)
     return (size_t)g->gpu->batch * g->line->arg_bytes;
 }
 
-/* A batch of 1 << size items, from its arguments to its last pass. */
+/* Records a batch of 1 << size items, from its arguments to its last pass. */
 static int enqueue(struct graph_cuda *g, int batch, int size, struct err *err)
 {
     size_t at = (size_t)batch * args_bytes(g);

@@ -1,9 +1,9 @@
 /*
  * graph_cuda.h - a line recorded for the networks and the size of a session: a CUDA graph for each
- * batch size 1, 2, 4 ..., shared by all sessions that are alike (internal to gpu/)
+ * batch size 1, 2, 4 ..., shared by all sessions of the same shape and networks (internal to gpu/)
  *
  * A graph copies the batch's arguments to the device and runs every pass. Recording is done on the
- * stream `setup`: batches on the others are not caught by it.
+ * stream `setup`: it does not record batches on the other streams.
  */
 #pragma once
 
@@ -33,7 +33,7 @@ struct graph_cuda {
     cudaGraphExec_t graphs[GPU_BATCHES][GRAPH_CUDA_SIZES];
 };
 
-/* What gpu_cuda.graphs is made of. */
+/* The elements of gpu_cuda.graphs. */
 extern const struct shared_list graph_cuda_list;
 
 /* The graphs of a session, or those of its pictures that are turned sideways: pair get with put.
@@ -41,12 +41,12 @@ extern const struct shared_list graph_cuda_list;
 MUST_CHECK int graph_cuda_get(struct gpu_session *s, int sideways, struct err *err);
 /* Puts both. */
 void graph_cuda_put(struct gpu_session *s);
-/* Frees graphs that no session uses: those with model m; NULL: all graphs. */
+/* Frees the unused graphs with model m; NULL: all unused graphs. */
 void graph_cuda_free(struct gpu_cuda *g, const struct gpu_model *m);
 
-/* The one that an item runs in. */
+/* The graph that an item runs in. */
 struct graph_cuda *graph_cuda_of(const struct gpu_item *item);
-/* The item takes place `at` in this batch, 0 ... GPU_BATCHES - 1. */
+/* Puts the item at place `at` in this batch, 0 ... GPU_BATCHES - 1. */
 void graph_cuda_put_item(struct graph_cuda *graph, int batch, int at, const struct gpu_item *item);
 /* Enqueues the graph for places 0 ... n-1 of the batch. */
 MUST_CHECK int graph_cuda_launch(struct graph_cuda *graph, int batch, int n, struct err *err);

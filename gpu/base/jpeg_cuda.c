@@ -14,9 +14,9 @@
 #include <string.h>
 
 #define BATCHES 2                /* calls under way */
-#define SLOTS 4                  /* of a batch: pictures of one call */
+#define SLOTS 4                  /* slots of a batch: pictures of one call */
 #define PIXELS_MAX (4096 * 2304) /* a slot keeps room for the largest picture it had */
-#define PITCH_UNIT 256           /* rows of planes begin at multiples of it, in bytes */
+#define PITCH_UNIT 256           /* rows of planes begin at multiples of this, in bytes */
 
 /* nvJPEG's own numbers and structures */
 #define BACKEND_HARDWARE 3
@@ -40,15 +40,15 @@ struct allocator {
     void *ctx;
 };
 
-/* Where an allocator's pieces come from. nvJPEG keeps the pointer. */
+/* The source of an allocator's pieces. nvJPEG keeps the pointer. */
 struct source {
     struct memory_cuda *memory;
     enum memory_cuda_kind kind;
 };
 
-/* Where one picture of a call is made. */
+/* The place where one picture of a call is made. */
 struct slot {
-    uint8_t *planes, *rgb; /* as the engine makes it, and as it goes to the host */
+    uint8_t *planes, *rgb; /* as the engine makes it, and as the host gets it */
     size_t planes_bytes, rgb_bytes;
 };
 
@@ -192,7 +192,7 @@ void jpeg_cuda_open(struct jpeg_cuda **out, int device, struct memory_cuda *memo
     lock_init(&j->lock, LOCK_JPEG_CUDA);
     pthread_cond_init(&j->changed, NULL);
     if (open_all(j)) {
-        (void)cudaGetLastError(); /* else the next call is blamed for it */
+        (void)cudaGetLastError(); /* clears the error, else the next call reports it */
         jpeg_cuda_close(&j);
     }
     *out = j;
@@ -263,7 +263,7 @@ static size_t plane_bytes(const struct jpeg_planes *p, int i)
     return p->pitch[i] * (size_t)jpeg_extent(p->height, i ? p->halved_y : 0);
 }
 
-/* Where the engine puts a picture's planes, and where the kernel finds them. */
+/* Sets the places of a picture's planes for the engine and the kernel. */
 static int jpeg_make_room(struct jpeg_cuda *j, struct slot *s, struct request *r,
                           struct image *image, struct err *err)
 {
@@ -288,7 +288,7 @@ static int jpeg_make_room(struct jpeg_cuda *j, struct slot *s, struct request *r
     return 0;
 }
 
-/* What a picture is divided by to have this size, 0 = no such number. */
+/* The divisor that gives a picture this size, 0 = none. */
 static int divisor(const struct gpu_jpeg *p)
 {
     for (int n = 1; n <= 8; n *= 2)
@@ -298,8 +298,8 @@ static int divisor(const struct gpu_jpeg *p)
 }
 
 /*
- * Reads what planes a picture has. nvJPEG must see the sizes that the caller saw in its headers,
- * because the slot gets room by these. ERR_UNSUPPORTED: planes that (I0) does not speak of.
+ * Reads a picture's planes. nvJPEG must find the sizes that the caller read in the headers, because
+ * they set the slot's room. ERR_UNSUPPORTED: planes that (I0) does not cover.
  */
 static int jpeg_look(struct jpeg_cuda *j, struct request *r, struct err *err)
 {
@@ -324,7 +324,7 @@ static int jpeg_look(struct jpeg_cuda *j, struct request *r, struct err *err)
     return 0;
 }
 
-/* Has n pictures decoded by one call. ERR_UNSUPPORTED: the engines refuse at least one of them. */
+/* Decodes n pictures by one call. ERR_UNSUPPORTED: the engines refuse at least one of them. */
 static int engines_make(struct jpeg_cuda *j, struct engine_batch *b,
                         struct request *const *requests, int n, struct err *err)
 {
@@ -345,7 +345,7 @@ static int engines_make(struct jpeg_cuda *j, struct engine_batch *b,
     status = j->decode(j->handle, b->states[n - 1], data, len, images, b->stream);
     if (status == 0)
         return 0;
-    /* the call may have enqueued work before it failed; the state is prepared anew behind that */
+    /* the failed call may have enqueued work; the state is prepared again behind it */
     CU_TRY(cudaStreamSynchronize(b->stream));
     (void)j->prepare(j->handle, b->states[n - 1], n, 1, OUTPUT_YUV);
     return err_set(err, ERR_UNSUPPORTED, "the card's JPEG engines say %d", status);
@@ -375,8 +375,7 @@ out:
     return rc;
 }
 
-/* When a call fails each picture is decoded alone, so that a bad file fails only its own
- * request. */
+/* If a call fails, each picture is decoded alone, so that a bad file fails only its own request. */
 static void jpeg_serve(struct jpeg_cuda *j, struct engine_batch *b, struct request *const *requests,
                        int n)
 {

@@ -1,15 +1,14 @@
 /*
- * jpeg_cuda.h - JPEG on the card's own engines, through NVIDIA's nvJPEG, which is looked for at run
- * time (internal to gpu/ and its tests)
+ * jpeg_cuda.h - JPEG on the card's own engines, through NVIDIA's nvJPEG, loaded at run time
+ * (internal to gpu/ and its tests)
  *
  * The engines decode 720p in half a millisecond and need neither multiprocessors nor the host. They
  * hand out planes as they are coded, and a kernel makes RGB of them as libjpeg-turbo does: nvJPEG's
  * own RGB repeats colour samples where libjpeg-turbo interpolates. The same kernel shrinks to the
- * size that was asked for, so no more goes to the host than libjpeg-turbo would have made there.
- * The pictures of one call are decoded side by side, calls one after the other. So a thread that
- * finds an engine batch free also serves the requests that came meanwhile: a picture alone waits
- * for no other, and among many four share a call. With two batches one call is prepared while the
- * other is decoded.
+ * requested size, so the host gets no more than libjpeg-turbo would make. The pictures of one call
+ * are decoded side by side, calls one after the other. So a thread that finds an engine batch free
+ * also serves the requests that wait: a single picture waits for no other, and many pictures share
+ * calls by fours. With two batches one call is prepared while the other is decoded.
  * Threads: any
  */
 #pragma once
@@ -26,7 +25,7 @@ extern "C" {
 
 struct jpeg_cuda;
 
-/* NULL: no nvJPEG here, or the card has no engines. The calling thread's device is `device`. */
+/* NULL: no nvJPEG, or the card has no engines. The calling thread's device is `device`. */
 void jpeg_cuda_open(struct jpeg_cuda **j, int device, struct memory_cuda *memory);
 void jpeg_cuda_close(struct jpeg_cuda **j);
 /* 0 for NULL */

@@ -1,5 +1,5 @@
 /*
- * jpeg_cuda_rgb.cu - the planes of a decoded picture to RGB of the size that was asked for
+ * jpeg_cuda_rgb.cu - the planes of a decoded picture to RGB of the requested size
  *
  * Grid:    blocks of 32 x 8 pixels of the result; a thread makes the three channels of one pixel
  * Limit:   memory: 1.4 MB read and 0.7 written for 720p of 4:2:0 at a half

@@ -9,7 +9,7 @@
 #include "gpu/base/point.h"
 
 #define JPEG_PLANES 3
-/* libjpeg-turbo repeats the colours of narrower pictures, so (I0) does not speak of them */
+/* libjpeg-turbo repeats the colours of narrower pictures, so (I0) does not cover them */
 #define JPEG_WIDTH_MIN 5
 
 /* A picture as it is coded. 4:4:4 halves nothing, 4:2:2 columns, 4:2:0 columns and rows; nothing
@@ -27,8 +27,7 @@ GPU_HD static inline int jpeg_extent(int pixels, int halved)
     return (pixels + halved) >> halved;
 }
 
-/* The mean of that part of box (x, y) of n x n samples which lies in the plane of w x h, to the
- * nearest level, halves to the even one. */
+/* The mean of box (x, y) of n x n samples, cut to the w x h plane, rounded, ties to even. */
 GPU_HD static inline int jpeg_mean(const uint8_t *plane, size_t pitch, int w, int h, int n, int x,
                                    int y)
 {
@@ -44,8 +43,8 @@ GPU_HD static inline int jpeg_mean(const uint8_t *plane, size_t pitch, int w, in
     return (int)(level + (rest > count || (rest == count && level % 2)));
 }
 
-/* Pixel `at` lies in sample at / 2, in its first or second half. Returns the sample of n that is
- * beside that half; at an edge it is the same one. */
+/* Pixel `at` lies in sample at / 2, in its first or second half. Returns the sample of n beside
+ * that half; at an edge, the same sample. */
 GPU_HD static inline int jpeg_far(int at, int n)
 {
     int far = at & 1 ? at / 2 + 1 : at / 2 - 1;
@@ -93,7 +92,7 @@ GPU_HD static inline uint8_t jpeg_level(int v)
 }
 
 /* Luma, blue and red differences 0...255 to red, green, blue. The factors are 1.402, 0.34414,
- * 0.71414 and 1.772 times 2^16; a shift rounds down, of negative numbers, too. */
+ * 0.71414 and 1.772 times 2^16; a shift rounds down, also for negative numbers. */
 GPU_HD static inline void jpeg_rgb(uint8_t rgb[3], int luma, int blue, int red)
 {
     const int half = 1 << 15;

@@ -1,10 +1,10 @@
 /*
- * line_cuda.h - a line as the CUDA back end runs it: a table of passes, and what the host does for
- * an item before and after them (internal to gpu/)
+ * line_cuda.h - a line as the CUDA back end runs it: a table of passes, and the host's work for an
+ * item before and after them (internal to gpu/)
  *
  * Each line has one such table, in gpu/<name>/line_<name>_cuda.c. Its passes are recorded as one
- * CUDA graph for each batch size (graph_cuda.h). What differs from one batch to another is in an
- * array of arguments that the graph copies to the device first.
+ * CUDA graph for each batch size (graph_cuda.h). Everything that differs between batches is in an
+ * array of arguments, which the graph first copies to the device.
  */
 #pragma once
 
@@ -19,15 +19,15 @@ extern "C" {
 struct net_cuda;
 struct graph_cuda;
 
-/* What a pass is enqueued for. */
+/* The batch that a pass is enqueued for. */
 struct pass_cuda {
     const void *args;          /* device memory: [n], line_cuda.arg_bytes each */
     int n;                     /* items of the batch, or places of which some are empty */
     uint32_t pixels_max;       /* the largest network size among the sessions */
-    enum gpu_views_kind views; /* of all sessions that use many views (gpu_session_config) */
-    int tracks;                /* poses come from tracks, in all of them */
-    enum gpu_depth_source depth_source;         /* of all of them */
-    int w_max, h_max;                           /* sides of the networks' pictures, at most */
+    enum gpu_views_kind views; /* same in all sessions that use many views (gpu_session_config) */
+    int tracks;                /* poses come from tracks in all sessions */
+    enum gpu_depth_source depth_source;         /* same in all sessions */
+    int w_max, h_max;                           /* largest sides of the networks' pictures */
     struct net_cuda *networks[GPU_MODEL_KINDS]; /* NULL: without */
     cudaStream_t stream;
 };
@@ -45,12 +45,12 @@ struct line_cuda {
     size_t arg_bytes;
     pass_cuda_fn *const *passes;
     int n_passes;
-    /* The item's argument in place `at` of a batch that the graph runs. */
+    /* Fills the item's argument at place `at` of a batch that the graph runs. */
     void (*describe)(void *arg, const struct graph_cuda *graph, int at,
                      const struct gpu_item *item);
-    /* Enqueues the copies of what the item brings. */
+    /* Enqueues the copies of the item's input. */
     int (*upload)(struct gpu_item *item, cudaStream_t stream, struct err *err);
-    /* The batch is done: the item's results and passes; device_us is of its whole graph. */
+    /* Takes the item's results and passes after the batch; device_us is of its whole graph. */
     void (*take)(struct gpu_item *item);
 };
 

@@ -8,10 +8,11 @@
 
 #define DEVICE_CHUNK_BYTES (256u << 20)
 #define PINNED_CHUNK_BYTES (32u << 20)
-#define RESERVE_SHARE 8 /* of the device's memory, at most */
-#define PINNED_SHARE 16 /* of the reserve (at most half of the host's memory) is pinned beside it */
+#define RESERVE_SHARE 8 /* the reserve is at most 1/8 of the device's memory */
+#define PINNED_SHARE \
+    16 /* 1/16 of the reserve (at most half of the host's memory) is pinned beside it */
 
-/* Where the chunks of a slab come from. */
+/* The source of a slab's chunks. */
 struct source {
     int device;
     enum memory_cuda_kind kind;
@@ -33,11 +34,11 @@ static int memory_get(enum memory_cuda_kind kind, void **memory, size_t bytes, s
         CU_TRY(cudaHostAlloc(memory, bytes, cudaHostAllocMapped | cudaHostAllocPortable));
 out:
     if (rc)
-        (void)cudaGetLastError(); /* else the next launch is blamed for the lack of memory */
+        (void)cudaGetLastError(); /* clears the error, else the next launch reports it */
     return rc;
 }
 
-/* The context may be lost; then the driver frees nothing, and we can do nothing about it. */
+/* If the context is lost, the driver frees nothing, and there is no remedy. */
 static void memory_put(enum memory_cuda_kind kind, void *memory)
 {
     (void)(kind == MEMORY_CUDA_DEVICE ? cudaFree(memory) : cudaFreeHost(memory));
@@ -73,8 +74,7 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* Takes as much of the reserve as there is. What is missing is asked for when a session needs
- * it. */
+/* Takes as much of the reserve as is free; sessions ask for the rest when they need it. */
 static int memory_reserve(struct memory_cuda *m, uint64_t bytes, struct err *err)
 {
     uint64_t host = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);

@@ -1,6 +1,6 @@
 /*
  * network.h - the models of a device: an ONNX file that was read and checked once, and its network
- * laid out for each input size, shared by sessions (internal to gpu/)
+ * planned for each input size, shared by sessions (internal to gpu/)
  *
  * Owner:   the thread that makes sessions (gpu.h). The thread that runs items reads the networks of
  *          its sessions.
@@ -31,11 +31,11 @@ struct network {
     size_t bytes;
 };
 
-/* As gpu_model_open() and its pair. Before closing no session uses the model. */
+/* As gpu_model_open() and gpu_model_close(). No session may use a model that is closed. */
 MUST_CHECK int network_model_open(struct gpu_model **m, struct gpu *g,
                                   const struct gpu_model_info *info, struct err *err);
 void network_model_close(struct gpu_model *m);
-/* Out: *n, or NULL where m is NULL. Pair get with put, which takes NULL, too. */
+/* Out: *n, or NULL where m is NULL. Pair get with put, which also takes NULL. */
 MUST_CHECK int network_get(struct network **n, struct gpu_model *m, int w, int h, struct err *err);
 void network_put(struct network *n);
 

@@ -1,6 +1,6 @@
 /*
- * nvml_cuda.c - the few calls of NVIDIA's management library that we need; it comes with the
- * driver, its header does not come with every toolkit
+ * nvml_cuda.c - calls of NVIDIA's management library, which comes with the driver; not every
+ * toolkit has its header
  */
 #include "gpu/base/nvml_cuda.h"
 

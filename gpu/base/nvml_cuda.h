@@ -1,6 +1,6 @@
 /*
- * nvml_cuda.h - temperature by the driver's management library, which is looked for at run time
- * (internal to gpu/)
+ * nvml_cuda.h - temperature by the driver's management library, loaded at run time (internal to
+ * gpu/)
  */
 #pragma once
 

@@ -1,5 +1,5 @@
 /*
- * ops.h - what a back end is: one const table of functions, chosen once at gpu_open()
+ * ops.h - a back end is one const table of functions, chosen once at gpu_open()
  *
  * gpu.c checks arguments, then calls through the table. A back end derives its own structures from
  * struct gpu, struct gpu_model and struct gpu_session by putting them first.
@@ -12,13 +12,13 @@
 extern "C" {
 #endif
 
-/* What a line's sessions are on one back end. Arguments were checked. */
+/* The functions of a line's sessions on one back end. Arguments were checked. */
 struct gpu_session_ops {
     size_t (*bytes)(const struct gpu_session_config *c);
     int (*make)(struct gpu_session **s, struct gpu *g, const struct gpu_session_config *c,
                 struct err *err);
     void (*free)(struct gpu_session *s);
-    /* as gpu_session_save() and its kin; NULL: nothing is kept between two items */
+    /* as gpu_session_save() and gpu_session_load(); NULL: no state between items */
     unsigned (*reads)(uint32_t tag);
     size_t (*state_bytes)(struct gpu_session *s);
     int (*save)(struct gpu_session *s, uint8_t *buf, size_t cap, size_t *len, struct err *err);
@@ -46,14 +46,13 @@ struct gpu_ops {
     void (*network_free)(void *exec);
     /* NULL: the back end does not know the line */
     const struct gpu_session_ops *(*session)(const struct gpu_line *line);
-    /* attach() gives a session what it shares with others: its networks, laid out for its size.
-     * detach() gives that back, also after attach() failed or was never called. NULL: sessions
-     * share nothing */
+    /* attach() gives a session its shared networks, planned for its size. detach() returns them,
+     * also if attach() failed or was never called. NULL: sessions share nothing */
     int (*attach)(struct gpu_session *s, struct err *err);
     /* the same for pictures that are turned sideways */
     int (*attach_sideways)(struct gpu_session *s, struct err *err);
     void (*detach)(struct gpu_session *s);
-    void (*trim)(struct gpu *g); /* frees memory that is kept for sessions to come; may be NULL */
+    void (*trim)(struct gpu *g); /* frees memory that is kept for later sessions; may be NULL */
     int (*submit)(struct gpu *g, const struct gpu_line *line, struct gpu_item *const *items, int n,
                   struct err *err);
     /* NULL: a batch is done when submit() returns */
@@ -67,8 +66,8 @@ struct gpu_ops {
 
 struct gpu {
     const struct gpu_ops *ops;
-    char why[160];       /* what gpu_open() chose and why */
-    uint64_t n_batches;  /* submitted so far */
+    char why[160];       /* the back end that gpu_open() chose and why */
+    uint64_t n_batches;  /* batches submitted so far */
     uint64_t used_bytes; /* of host memory: sessions, weights, networks of the CPU back end */
 };
 
@@ -80,22 +79,22 @@ struct gpu_model {
 struct gpu_session {
     struct gpu *gpu;
     struct gpu_session_config config;
-    uint64_t batch; /* the last one that it was in, counted from 1 */
-    /* what attach() got: networks by kind, where the back end runs them one by one; the recorded
-     * line, where it runs all at once */
+    uint64_t batch; /* the last batch that it was in, counted from 1 */
+    /* from attach(): networks by kind, if the back end runs them one by one, or the recorded line,
+     * if it runs all at once */
     struct network *networks[GPU_MODEL_KINDS];
     struct graph_cuda *graph;
-    /* what attach_sideways() got: the depth network, or the recorded line with it */
+    /* from attach_sideways(): the depth network, or the recorded line with it */
     struct network *network_sideways;
     struct graph_cuda *graph_sideways;
-    int sideways; /* it was called, so that items may be turned by odd quarters */
+    int sideways; /* attach_sideways() was called: items may be turned by odd quarters */
 };
 
 /* As gpu_session_new(), but networks may be missing (self-test, tests). Arguments are trusted. */
 MUST_CHECK int gpu_session_make(struct gpu_session **s, struct gpu *g,
                                 const struct gpu_session_config *c, struct err *err);
 
-/* Fills the struct of a stage's numbers with what the networks of a session make of them. */
+/* Fills a stage's struct with its numbers and the overrides of the session's networks. */
 void gpu_session_params(void *params, const struct params_stage *stage,
                         const struct gpu_session_config *c);
 

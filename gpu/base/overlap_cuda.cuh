@@ -1,15 +1,15 @@
 /*
- * overlap_cuda.cuh - a kernel comes to the device while the one in front of it still runs
+ * overlap_cuda.cuh - a kernel starts on the device while the previous one still runs
  *
- * Such a kernel calls overlap_begin() first in every block, and so does the one in front of it if
- * that came early itself: a block that left without it would not have waited for the kernel before,
- * and the kernel behind waits for this one alone.
+ * Such a kernel calls overlap_begin() first in every block. A block that skipped it would not wait
+ * for the previous kernel, and the next kernel waits only for this one. So the previous kernel must
+ * call it too if it started early itself.
  */
 #pragma once
 
 #include <cuda_runtime.h>
 
-/* Lets the next kernel come to the device, then waits for all that the one before has written.
+/* Lets the next kernel start, then waits for all writes of the previous one.
  * Neither call can fail on a device. */
 static __device__ inline void overlap_begin(void)
 {
@@ -20,9 +20,9 @@ static __device__ inline void overlap_begin(void)
 }
 
 /*
- * Whether a kernel may come before the one in front of it is over: its code waits in
+ * May a kernel start before the previous one is over? Conditions: its code waits in
  * overlap_begin() (code for older devices has no such wait, also when it is translated for newer
- * ones), and in a recording the node in front is a kernel, not an event or a copy.
+ * ones), and in a recording the previous node is a kernel, not an event or a copy.
  */
 static inline cudaError_t overlap_may(int *may, const void *kernel, cudaStream_t stream)
 {
@@ -49,9 +49,9 @@ static inline cudaError_t overlap_may(int *may, const void *kernel, cudaStream_t
 }
 
 /*
- * Enqueues a kernel behind others of its chain: early, if that may be.
+ * Enqueues a kernel behind others of its chain: early if allowed.
  *
- * Returns: what the CUDA call that failed says, or cudaSuccess
+ * Returns: the error of the failed CUDA call, or cudaSuccess
  */
 template <class... Params, class... Args>
 static inline cudaError_t overlap_launch(void (*kernel)(Params...), dim3 grid, unsigned threads,

@@ -1,15 +1,14 @@
 /*
- * point.h - what a point of the model, a keyframe's map and a camera are, and the geometry all
+ * point.h - points of the model, cells of keyframes' maps, cameras, and the geometry that all
  * stages share
  *
- * Slots:   a point lives in one slot from its insertion until it goes and never moves. A map cell
- *          names slot and tag (the low 32 bits of the id); a freed slot has tag 0 and a slot in its
- *          second life another tag, so the cells of a removed point are stale by themselves and no
- *          map is rewritten.
- * Layout:  what is read together lies together: a candidate is decided by one 16-byte load (place),
- *          an update touches 40 bytes more (stat, normal), a change 16 more (out).
- * Order:   wherever several pixels want one thing, the smallest point_claim() has it; a minimum
- *          does not depend on the order in which it is taken, so loops and atomicMin agree.
+ * Slots:   a point stays in one slot from its insertion to its removal. A map cell names slot and
+ *          tag (the low 32 bits of the id); a freed slot has tag 0 and a reused slot another tag,
+ *          so the cells of a removed point become stale and no map is rewritten.
+ * Layout:  data that is read together lies together: one 16-byte load (place) decides on a
+ *          candidate, an update touches 40 bytes more (stat, normal), a change 16 more (out).
+ * Order:   where several pixels claim one thing, the smallest point_claim() wins; a minimum does
+ *          not depend on the order of claims, so loops and atomicMin agree.
  * Maths:   MATH.md (1), (2), (A2)
  */
 #pragma once
@@ -38,16 +37,16 @@ struct point_stat {
     uint16_t n_observations;
     uint8_t votes;
     uint8_t state : 7;       /* enum point_state */
-    uint8_t provisional : 1; /* views measured nothing where it was seen so far */
+    uint8_t provisional : 1; /* so far no view has a measurement at the point */
 };
 
-/* Which way its surface faces (gpu/mono/normal_point.h). */
+/* The direction that its surface faces (gpu/mono/normal_point.h). */
 struct point_normal {
     int16_t n[3];  /* running average, times 32767 */
-    uint16_t code; /* what clients hold, of octa.h; 0 = none */
+    uint16_t code; /* code of octa.h that clients have; 0 = none */
 };
 
-/* What clients hold of the point. */
+/* The state of the point that clients have. */
 struct point_out {
     int32_t p_q[3];
     uint8_t rgb[3];
@@ -102,7 +101,8 @@ GPU_HD static inline int point_project(const struct camera *c, struct vec3 p, ui
     if (!(q.z > POINT_NEAR_M))
         return 0;
     inv = 1.0f / q.z;
-    u = c->K.fx * q.x * inv + c->K.cx + 0.5f; /* truncated below: rounded, as it is not negative */
+    u = c->K.fx * q.x * inv + c->K.cx +
+        0.5f; /* the cast below truncates: this rounds, as the sum is not negative */
     v = c->K.fy * q.y * inv + c->K.cy + 0.5f;
     if (!(u >= 0.0f && u < (float)c->w && v >= 0.0f && v < (float)c->h))
         return 0;
@@ -124,14 +124,14 @@ GPU_HD static inline uint64_t point_claim(float distance, uint32_t pixel)
     return (uint64_t)point_float_bits(distance) << 32 | pixel;
 }
 
-/* 1 if the cell names a point that still lives. */
+/* Does the cell name a living point? */
 GPU_HD static inline int point_cell_live(struct map_cell cell, const struct point_place *place)
 {
     return cell.tag != 0 && place[cell.slot].tag == cell.tag;
 }
 
-/* The id of the first of n new points: ids grow and no tag is ever 0, so a run of ids that would
- * cross a multiple of 2^32 begins behind it. */
+/* The id of the first of n new points: ids grow and no tag is 0, so a run of ids never crosses a
+ * multiple of 2^32 but begins behind it. */
 GPU_HD static inline uint64_t point_first_id(uint64_t next_id, uint32_t n)
 {
     uint32_t low = (uint32_t)next_id;

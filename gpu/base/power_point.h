@@ -1,8 +1,8 @@
 /*
  * power_point.h - logarithms and powers as polynomials, so that both back ends round alike
  *
- * The last bit of what libraries call expf() and log2f() is each library's own, and one bit is
- * enough for a session: a point falls into another cube, and all that follows is different.
+ * The last bits of expf() and log2f() differ between libraries, and one bit changes a session: a
+ * point falls into another cube, and all later results differ.
  * Maths:   MATH.md (V2)
  */
 #pragma once

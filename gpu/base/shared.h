@@ -1,10 +1,10 @@
 /*
- * shared.h - what lives on a device beside sessions and is used by several of them, found by a key:
- * networks, recorded lines (internal to gpu/)
+ * shared.h - things on a device that several sessions use, found by a key: networks, recorded lines
+ * (internal to gpu/)
  *
- * An entry is made at the first call for its key and stays after its last user, so that the next
- * one has it at once. Beyond SHARED_IDLE entries without users the one used longest ago is freed,
- * so that odd keys cannot pile up.
+ * The first call for a key makes its entry, which stays after its last user for the next one.
+ * Beyond SHARED_IDLE entries without users the least recently used is freed, so that rare keys
+ * cannot pile up.
  * Owner:   the thread that makes sessions (gpu.h)
  */
 #pragma once
@@ -19,11 +19,11 @@ extern "C" {
 
 #define SHARED_IDLE 2
 
-/* What an entry begins with. */
+/* The beginning of every entry. */
 struct shared {
     struct shared *next;
     int users;
-    uint64_t used; /* when it was given back last, by the list's clock */
+    uint64_t used; /* when it was last put, by the list's clock */
 };
 
 struct shared_list {
@@ -34,11 +34,11 @@ struct shared_list {
     void (*free)(struct shared *s);
 };
 
-/* Pair get with put. Returns 0, or what make() says. */
+/* Pair get with put. Returns 0, or the error of make(). */
 MUST_CHECK int shared_get(struct shared **s, struct shared_list *list, const void *key,
                           struct err *err);
 void shared_put(struct shared_list *list, struct shared *s);
-/* Frees entries that no session uses: those for which of(s, what) holds; of NULL: all. */
+/* Frees the unused entries for which of(s, what) holds; of NULL: all unused ones. */
 void shared_free(struct shared_list *list, int (*of)(const struct shared *s, const void *what),
                  const void *what);
 

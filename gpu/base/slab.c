@@ -5,8 +5,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* A run of bytes is a piece, or it is free. Runs that lie side by side in memory do so in the list,
- * and two free ones never do. */
+/* A run of bytes is a piece or free. The list is in memory order; free runs are never
+ * neighbours. */
 struct run {
     struct run *next, *prev;
     uint8_t *at;
@@ -37,7 +37,7 @@ static size_t aligned(size_t bytes)
 
 /* ------------------------------------------------------------------------- chunks */
 
-/* Gives back a list of chunks. */
+/* Returns a list of chunks to the source. */
 static void chunks_free(struct slab *s, struct chunk *c)
 {
     while (c) {
@@ -78,7 +78,7 @@ static int slab_grow(struct slab *s, size_t bytes, struct err *err)
     return 0;
 }
 
-/* Takes the chunks without a piece out of the list. Under `lock`. */
+/* Takes the chunks without a piece out of the list. Call it under `lock`. */
 static struct chunk *unused(struct slab *s)
 {
     struct chunk **at = &s->chunks, *out = NULL, *c;
@@ -108,7 +108,7 @@ void slab_trim(struct slab *s)
 
 /* ------------------------------------------------------------------------- pieces */
 
-/* Returns the smallest free run of at least so many bytes. Under `lock`. */
+/* Returns the smallest free run of at least so many bytes. Call it under `lock`. */
 static struct run *best(const struct slab *s, size_t bytes)
 {
     struct run *found = NULL;
@@ -120,8 +120,7 @@ static struct run *best(const struct slab *s, size_t bytes)
     return found;
 }
 
-/* What is left of a run becomes a free one; without memory for that the piece is larger than it
- * need be. Under `lock`. */
+/* Makes the rest of a run free; without memory for that the piece stays larger. Under `lock`. */
 static void split(struct run *r, size_t bytes)
 {
     struct run *rest = r->bytes > bytes ? calloc(1, sizeof *rest) : NULL;
@@ -153,7 +152,7 @@ static void *slab_take(struct slab *s, size_t bytes)
     return at;
 }
 
-/* Under `growing`. Another thread may have asked the source in the meantime, so we look once
+/* Under `growing`. Another thread may have asked the source in the meantime, so we search once
  * more. */
 static int take_more(struct slab *s, void **piece, size_t bytes, struct err *err)
 {
@@ -192,7 +191,7 @@ int slab_get(struct slab *s, void **piece, size_t bytes, struct err *err)
     return rc;
 }
 
-/* Joins a free run with the next one, which is free, too. */
+/* Joins a free run with the next one, which is also free. */
 static void join_next(struct run *r)
 {
     struct run *next = r->next;

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define LOOK_MS 20 /* between two looks at what the driver knows */
-#define LOOKS 500  /* a batch may take that many: 10 s */
+#define LOOK_MS 20 /* ms between two queries of the driver */
+#define LOOKS 500  /* queries until a batch counts as lost: 10 s */
 
 struct mark_cuda {
     cudaEvent_t done;
@@ -19,7 +19,7 @@ struct mark_cuda {
 struct wait_cuda {
     cudaStream_t tell;
     struct mark_cuda marks[GPU_BATCHES];
-    struct err lost; /* code 0: it is not */
+    struct err lost; /* code 0: the device is not lost */
 };
 
 int wait_cuda_open(struct wait_cuda **out, struct err *err)
@@ -43,8 +43,8 @@ out:
     return rc;
 }
 
-/* Functions on the stream `tell` post to the semaphores: they have run, or were dropped with the
- * context, before those go. */
+/* Functions on the stream `tell` post to the semaphores. Before these are destroyed, the functions
+ * have run or were dropped with the context. */
 void wait_cuda_close(struct wait_cuda **out)
 {
     struct wait_cuda *w = *out;
@@ -64,7 +64,7 @@ void wait_cuda_close(struct wait_cuda **out)
     *out = NULL;
 }
 
-/* On a thread of the driver. */
+/* Runs on a thread of the driver. */
 static void CUDART_CB post(void *told)
 {
     (void)sem_post((sem_t *)told);
@@ -100,20 +100,20 @@ static int told(struct mark_cuda *m)
     return rc == 0;
 }
 
-/* Asks the driver. Out: *over: the batch has ended; if with an error, that is returned. */
+/* Asks the driver. Out: *over: the batch has ended. Returns the batch's error, if any. */
 static int wait_look(const struct mark_cuda *m, int *over, struct err *err)
 {
     cudaError_t e = cudaEventQuery(m->done);
 
     *over = e != cudaErrorNotReady;
     if (!*over)
-        (void)cudaGetLastError(); /* else the next launch is blamed for it */
+        (void)cudaGetLastError(); /* clears the error, else the next launch reports it */
     return *over ? cuda_try_check(e, "cudaEventQuery(done)", err) : 0;
 }
 
-/* A post may come late from the batch before, which a look had found to be done: the batch's own
- * post is then still to come. The bound counts looks instead of time, so that it does not run on
- * while the whole machine stands still. */
+/* A late post may belong to an earlier batch that a query found to be done, so each post is checked
+ * with the driver. The bound counts queries instead of time, so that it does not grow while the
+ * whole machine stands still. */
 static int wait_for(struct mark_cuda *m, struct err *err)
 {
     int over = 0, rc = 0;
@@ -134,7 +134,7 @@ int wait_cuda_batch(struct wait_cuda *w, int batch, struct err *err)
     struct err why = {0};
 
     if (rc == 0 && wait_for(&w->marks[batch], &why)) {
-        /* Whatever CUDA said, it is not known when what is under way ends. */
+        /* After any error of CUDA it is not known when the work under way ends. */
         w->lost = why;
         w->lost.code = ERR_DEVICE;
         rc = wait_cuda_lost(w, err);

@@ -3,11 +3,10 @@
  *
  * Behind a batch an event is recorded. A second stream waits for the event and posts a semaphore,
  * so that the stream that computes never waits for the host. The thread that waits for the batch
- * sleeps on the semaphore and looks every now and then at what the driver knows of the event: a
- * fault is known to it 0.1 to 0.6 s after it happened. A batch that does not end within 10 s is
- * lost with its device, too.
+ * sleeps on the semaphore and regularly asks the driver about the event, which reports a fault
+ * after 0.1 to 0.6 s. A batch that does not end within 10 s also counts as lost with its device.
  *
- * Owner:   the thread that runs items; no other uses it while it is opened or closed
+ * Owner:   the thread that runs items; no other thread uses it during open or close
  */
 #pragma once
 
@@ -21,16 +20,15 @@ extern "C" {
 
 struct wait_cuda;
 
-/* On the current device, for GPU_BATCHES batches. Pair with close, which waits for what is under
+/* On the current device, for GPU_BATCHES batches. Pair with close, which waits for work under
  * way. */
 MUST_CHECK int wait_cuda_open(struct wait_cuda **w, struct err *err);
 void wait_cuda_close(struct wait_cuda **w);
-/* What is on the stream now is this batch, 0 ... GPU_BATCHES - 1. Enqueues, does not wait. */
+/* Marks the work now on the stream as this batch, 0 ... GPU_BATCHES - 1. It does not wait. */
 MUST_CHECK int wait_cuda_mark(struct wait_cuda *w, int batch, cudaStream_t stream, struct err *err);
 /* Returns: 0: the batch, which was marked, is done; ERR_DEVICE: the device is lost. */
 MUST_CHECK int wait_cuda_batch(struct wait_cuda *w, int batch, struct err *err);
-/* Has the device been found lost? Returns what was said then: from then on nothing is waited
- * for. */
+/* Is the device lost? Returns the error found then; from then on all waits return at once. */
 MUST_CHECK int wait_cuda_lost(const struct wait_cuda *w, struct err *err);
 
 #ifdef __cplusplus

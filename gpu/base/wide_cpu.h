@@ -2,8 +2,8 @@
  * wide_cpu.h - vectors of 32 bytes, where the processor has them
  *
  * A function marked WIDE_CPU_FN is compiled for AVX2, with all that it calls, and may be called
- * where wide_cpu_has() says so alone. AVX2 fuses no multiplication with an addition: its bits are
- * those of the same code without the mark.
+ * only if wide_cpu_has() returns 1. AVX2 fuses no multiplication with an addition, so the results
+ * have the same bits as without the mark.
  */
 #pragma once
 

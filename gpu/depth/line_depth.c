@@ -1,5 +1,5 @@
 /*
- * line_depth.c - the line of frames that are wanted for their depth alone: each picture becomes a
+ * line_depth.c - the line of frames that need only depth: each picture becomes a
  * depth map, and nothing is kept between two of them
  */
 #include "gpu/mono/session_cpu.h"

@@ -2,7 +2,7 @@
 
 #include "gpu/mono/associate_point.h"
 
-/* (E1), and the median of what is left. */
+/* (E1), and the median of the usable depths. */
 static void take_depth(struct session_cpu *s)
 {
     const struct fuse_params *p = &s->base.config.fuse;
@@ -64,7 +64,7 @@ static void look_up(struct session_cpu *s, uint32_t pixel)
     s->distance[pixel] = sqrtf(best2);
 }
 
-/* (A2) One pixel has each point: the nearest, then the first. */
+/* (A2) Each point goes to one pixel: the nearest, then the first. */
 static void associate_claim(struct session_cpu *s, uint32_t pixel)
 {
     uint32_t slot = s->found[pixel];

@@ -1,14 +1,14 @@
 /*
- * associate_cuda.cu - which points the pixels observe and see through, and what they want of the
- * maps
+ * associate_cuda.cu - which points the pixels observe and see through, and which map cells they
+ * claim
  *
- * Grid:    (blocks of pixels, frames), a thread a pixel: looks points up through the co-visible
+ * Grid:    (blocks of pixels, frames), a thread a pixel: it finds points through the co-visible
  *          maps and claims one to update it, one to vote against it, or open cells for a new one.
- *          Reads usable depth at its pixel and where the points lie that it may see through; a map
- *          cell and a point a keyframe. Writes five values a pixel.
+ *          It reads usable depth at its pixel and at the points that it may see through, and a map
+ *          cell and a point a keyframe. It writes five values.
  * Order:   counts are sums, claims are minima: neither depends on which pixel comes first. A vote's
- *          claim is larger than any update's (scan_vote()), so what is left of a point's claims is
- *          the nearest pixel that observes it or, if there is none, the first that sees through it.
+ *          claim is larger than any update's (scan_vote()), so the smallest claim of a point is of
+ *          the nearest pixel that observes it or, without one, of the first that sees through it.
  */
 #include "gpu/mono/scan_cuda.cuh"
 
@@ -19,11 +19,11 @@
 struct sight {
     uint32_t found, through;
     float distance;
-    uint32_t open; /* bit k: no living point where it falls into the map of covisible[k] */
+    uint32_t open; /* bit k: the pixel's cell in the map of covisible[k] has no living point */
 };
 
-/* The cells that a pixel falls into, and the points that they name, one a co-visible map. All of
- * them are asked for before any is looked at: memory answers them together. */
+/* The cells that a pixel falls into, and the points that they name, one a co-visible map. All loads
+ * are issued before the first use, so that they overlap. */
 struct candidates {
     struct map_cell cell[GPU_COVISIBLE_MAX];
     float4 place[GPU_COVISIBLE_MAX];
@@ -129,7 +129,7 @@ static __global__ void associate_kernel(const struct frame_cuda *frames)
     if (blockIdx.x == 0)
         scan_stamp(s, SESSION_CUDA_ASSOCIATE);
     if (pixel == 0)
-        s->table_worn = 0; /* the pass before has filled it */
+        s->table_worn = 0; /* the previous pass has filled it */
     z = pixel < s->n_pixels ? s->usable[pixel] : 0.0f;
     if (threadIdx.x == 0)
         own = s->view.camera;

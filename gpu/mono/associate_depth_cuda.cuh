@@ -1,6 +1,6 @@
 /*
  * associate_depth_cuda.cuh - which depths are fused, and their histogram (internal to
- * covisible_cuda.cu, whose blocks do it beside another thing)
+ * covisible_cuda.cu, some of whose blocks do this)
  *
  * Order:   counts are sums: they do not depend on which thread comes first. The bins are cleared by
  *          the thread that reads them (keyframe_cuda.cuh).

@@ -1,6 +1,5 @@
 /*
- * associate_point.h - one pixel: may it be fused, which point does it observe, what does it see
- * through
+ * associate_point.h - whether a pixel is fused, and which points it observes and sees through
  *
  * Maths:   MATH.md (E1), (1), (2), (A1), (A3)
  */
@@ -9,8 +8,8 @@
 #include "gpu/gpu.h"
 #include "gpu/base/point.h"
 
-/* The median depth is read off a histogram of float bits, so that counts, and not an order of
- * additions, decide it: 128 bins an octave from 2^-7 m to 2^9 m. */
+/* The median depth comes from a histogram of float bits, which does not depend on the order of
+ * pixels: 128 bins an octave from 2^-7 m to 2^9 m. */
 #define ASSOCIATE_BINS 2048
 #define ASSOCIATE_BIN_SHIFT 16
 #define ASSOCIATE_BIN_FIRST ((127 - 7) << 7)
@@ -22,9 +21,9 @@ GPU_HD static inline int associate_step(float z, float neighbour, float edge_rel
 }
 
 /*
- * (E1) The depth that pixel (x, y) is fused with; 0 = it is not: no depth, outside the range,
- * without trust (trust may be NULL), or beside a step (a network blurs edges, and blurred edges
- * become points that hang in the air).
+ * (E1) The depth that pixel (x, y) is fused with. It is 0 = not fused without depth, outside the
+ * range, without trust (trust may be NULL), or beside a step, because networks blur edges and
+ * blurred edges become points in the air.
  */
 GPU_HD static inline float associate_depth(const float *depth, const uint8_t *trust, int x, int y,
                                            int w, int h, float edge_rel,

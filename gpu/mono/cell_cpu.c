@@ -9,7 +9,7 @@ static uint32_t cell_find_entry(const struct session_cpu *s, struct vec3 q, int 
                      cell_key(q, level, s->view.submap, &s->base.config.fuse), s->place);
 }
 
-/* (Q5) The entry of a key, which is made if it is missing; POINT_NONE of key 0. */
+/* (Q5) Returns the entry of a key and makes a missing one; POINT_NONE for key 0. */
 static uint32_t enter(struct session_cpu *s, uint64_t key)
 {
     uint32_t i = cell_hash(key) & s->table_mask;
@@ -22,7 +22,7 @@ static uint32_t enter(struct session_cpu *s, uint64_t key)
     return i;
 }
 
-/* (Q2) The first of its slots whose point the frame sees through. */
+/* (Q2) The first of the pixel's slots whose point the frame sees through. */
 static uint32_t patrol(const struct session_cpu *s, uint32_t pixel)
 {
     for (uint32_t i = 0; i < CELL_PATROL && s->n_slots > 0; i++) {

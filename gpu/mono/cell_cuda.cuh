@@ -2,10 +2,10 @@
  * cell_cuda.cuh - which points pixels observe and see through where points lie in cubes of space,
  * and the table of cubes (internal to the fusion kernels)
  *
- * Order:   a key is entered once, by whichever thread comes first; where it stands decides nothing.
- *          Claims of an entry are maxima. A pass that looks points up changes no entry that holds a
- *          living point. The table is cleared by the last pass of a frame and filled by the first
- *          one of the next, when no other thread looks into it.
+ * Order:   the first thread enters a key, once; its place in the table does not affect results.
+ *          Claims of an entry are maxima. A pass that finds points changes no entry with a living
+ *          point. The table is cleared by the last pass of a frame and filled by the first pass of
+ *          the next, when no other thread reads it.
  */
 #pragma once
 
@@ -23,7 +23,7 @@ static __device__ inline unsigned long long *cell_word(uint64_t *word)
     return (unsigned long long *)word;
 }
 
-/* The entry of a key, which is made if it is missing; POINT_NONE of key 0. */
+/* Returns the entry of a key and makes a missing one; POINT_NONE for key 0. */
 static __device__ inline uint32_t cell_entry_of(struct session_dev *s, uint64_t key, int *is_new)
 {
     uint32_t i = cell_hash(key) & s->table_mask;
@@ -47,7 +47,7 @@ static __device__ inline uint32_t cell_at(const struct session_dev *s, struct ve
                      s->place);
 }
 
-/* (Q2) The first of its slots whose point the frame sees through. */
+/* (Q2) The first of the pixel's slots whose point the frame sees through. */
 static __device__ inline uint32_t cell_on_patrol(const struct session_dev *s,
                                                  const struct camera *own, uint32_t pixel)
 {
@@ -96,7 +96,7 @@ static __device__ inline struct cell_sight cell_look_up(struct session_dev *s,
     return r;
 }
 
-/* The cube that the pixel won gets its point. */
+/* Puts the pixel's point into the cube that it won. */
 static __device__ inline void cell_enter(struct session_dev *s, uint32_t pixel, uint32_t slot,
                                          uint32_t tag)
 {
@@ -105,7 +105,7 @@ static __device__ inline void cell_enter(struct session_dev *s, uint32_t pixel, 
     s->key[slot] = e->key;
 }
 
-/* By threads 0 ... n-1: all living points enter the empty table. */
+/* Called by threads 0 ... n-1: enters all living points into the empty table. */
 static __device__ inline void cell_fill(struct session_dev *s, uint32_t thread, uint32_t n)
 {
     for (uint32_t slot = thread; slot < s->n_slots; slot += n) {

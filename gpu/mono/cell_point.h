@@ -2,10 +2,10 @@
  * cell_point.h - space cut into cubes that hold one point each, found through a hash table
  *
  * A point's key is its cube and stays for life. The table maps keys to points: open addressing with
- * linear steps, never full. An entry holds a slot and its tag inverted, so that memory of zeros is
- * an empty table and the smallest pixel that wants a new point wins by a maximum. Where a key
- * stands depends on the order in which keys came; what a look-up finds does not. An entry whose
- * point has gone is stale by its tag and stays until the table is made anew from the living points.
+ * linear steps, never full. An entry holds a slot and its tag inverted, so that zeros are an empty
+ * table and a maximum lets the smallest pixel that wants a new point win. The place of a key
+ * depends on the order of keys; the result of a search does not. The tag tells that an entry's
+ * point was removed; the entry stays until the table is rebuilt from the living points.
  * Maths:   MATH.md (Q1)-(Q5), (V22), (V26), (V27)
  */
 #pragma once
@@ -16,7 +16,7 @@
 #define CELL_LEVELS 8
 #define CELL_REACH 131072.0f  /* cubes from the origin, each way, along x and z ... */
 #define CELL_REACH_Y 65536.0f /* ... and y */
-#define CELL_PATROL 4         /* slots that a pixel looks at */
+#define CELL_PATROL 4         /* slots that a pixel checks in a frame */
 
 struct cell_entry {
     uint64_t key;  /* 0 = empty */
@@ -35,7 +35,7 @@ GPU_HD static inline int cell_level(float z, const struct fuse_params *p)
     return level;
 }
 
-/* (Q1) The cube that q lies in, in the world `submap`; 0: too far from its origin. */
+/* (Q1) The key of q's cube in `submap`; 0: q is too far from the origin. */
 GPU_HD static inline uint64_t cell_key(struct vec3 q, int level, uint32_t submap,
                                        const struct fuse_params *p)
 {
@@ -48,13 +48,13 @@ GPU_HD static inline uint64_t cell_key(struct vec3 q, int level, uint32_t submap
            (uint64_t)(y + CELL_REACH_Y) << 18 | (uint64_t)(z + CELL_REACH);
 }
 
-/* The world that a key is of. */
+/* The submap of a key. */
 GPU_HD static inline uint32_t cell_submap(uint64_t key)
 {
     return (uint32_t)(key >> 56);
 }
 
-/* Entries of a table: a power of two, at least a third of them free when it was made anew. */
+/* Entries of a table: a power of two, at least a third of them free after a rebuild. */
 GPU_HD static inline uint32_t cell_table_size(uint32_t max_points, uint32_t n_pixels)
 {
     uint64_t want = ((uint64_t)max_points + 2 * (uint64_t)n_pixels) * 3 / 2;
@@ -111,14 +111,14 @@ GPU_HD static inline uint32_t cell_find(const struct cell_entry *table, uint32_t
     return cell_slot(table[i].held, place);
 }
 
-/* (Q4) A point that a full budget gives up: seen little and not lately, or not for long. */
+/* (Q4) May a full budget drop the point? It was seen rarely and not lately, or not for long. */
 GPU_HD static inline int cell_stale(const struct point_stat *s, uint32_t frame)
 {
     uint32_t age = frame - s->last_seen;
     return age > (s->n_observations < 16 ? 60u : 900u);
 }
 
-/* (Q2) Slot i of CELL_PATROL that a pixel of a frame looks at: all slots in turn. */
+/* (Q2) Slot i of CELL_PATROL that a pixel of a frame checks; frames visit all slots in turn. */
 GPU_HD static inline uint32_t cell_patrol(uint32_t frame, uint32_t pixel, uint32_t i,
                                           uint32_t n_pixels, uint32_t n_slots)
 {
@@ -126,16 +126,15 @@ GPU_HD static inline uint32_t cell_patrol(uint32_t frame, uint32_t pixel, uint32
     return ((uint32_t)(before % n_slots) + i * n_pixels + pixel) % n_slots;
 }
 
-/* (V22) A provisional point that final views of its time should have seen, and did not. */
+/* (V22) Is the point provisional although final views of its time should have seen it? */
 GPU_HD static inline int cell_unsettled(const struct point_stat *s, uint32_t frame,
                                         const struct fuse_params *p)
 {
     return s->provisional && frame - s->last_seen > p->mono.cell_unsettled;
 }
 
-/* (V26) Where a pixel is measured, or keyframes' measurements are drawn into a frame, points a
- * little before or behind that are votes for a surface that is not there. z: the point's depth,
- * D: the pixel's. */
+/* (V26) Does a point contradict the pixel's measurement, its own or one drawn in from keyframes, as
+ * it lies a little before or behind it? z: the point's depth, D: the pixel's. */
 GPU_HD static inline int cell_apart(float z, float D, int trust, const struct fuse_params *p)
 {
     int measured = trust >= VIEW_TRUST_MEASURED;
@@ -146,8 +145,8 @@ GPU_HD static inline int cell_apart(float z, float D, int trust, const struct fu
     return (measured || drawn) && fabsf(z - D) > apart && z < D * (1.0f + p->carve_rel);
 }
 
-/* Does the view see what is there instead of a point of its world? before: its least distance
- * from what is seen, as a share of that. */
+/* Does the view see another surface instead of a point of its submap? before: least distance of the
+ * point before the surface, as a share of the surface's depth. */
 GPU_HD static inline int cell_past(const struct camera *c, const float *usable,
                                    const uint8_t *trust, struct vec3 q, float before,
                                    const struct fuse_params *p)
@@ -160,8 +159,8 @@ GPU_HD static inline int cell_past(const struct camera *c, const float *usable,
            (trust && cell_apart(z, usable[pixel], trust[pixel], p));
 }
 
-/* (V27) What a vote of the view against the point at q counts for: as an observation would, where
- * what is measured lies far from it. */
+/* (V27) The weight of the view's vote against the point at q: that of an observation if the
+ * measured surface lies far from it. */
 GPU_HD static inline int cell_vote(const struct view *view, const float *usable, struct vec3 q,
                                    const struct fuse_params *p)
 {
@@ -174,9 +173,9 @@ GPU_HD static inline int cell_vote(const struct view *view, const float *usable,
     return p->mono.evidence_measured;
 }
 
-/* (Q2) Does the frame see through the point of a slot, which is of its world? (V22) If it settles:
- * or does it see what is there instead of a provisional one, or is that one old? (V26) Does it
- * measure something else there? (Q4) room_short: or is it stale, in any world? */
+/* (Q2) Does the frame see through a slot's point in its submap? (V22) If the frame settles: or does
+ * it see another surface instead of a provisional point, or is that point old? (V26) Or does it
+ * measure another surface there? (Q4) room_short: or is the point stale, in any submap? */
 GPU_HD static inline int cell_unwanted(const struct point_place *place,
                                        const struct point_stat *stat, int here,
                                        const struct camera *c, const float *usable,

@@ -1,7 +1,6 @@
 /*
- * change_cpu.c - the published points that changed: updated ones in the order of the pixels that
- * updated them, then carved ones in the order in which they went. A slot is in the list at most
- * once.
+ * change_cpu.c - the published points that changed: updated points in the order of their pixels,
+ * then carved points in the order of removal. A slot is in the list at most once.
  */
 #include "gpu/mono/session_cpu.h"
 

@@ -2,8 +2,8 @@
  * change_cuda.cuh - the published points that changed, and the result of the frame, into pinned
  * host memory (internal to insert_cuda.cu and remove_cuda.cu)
  *
- * Where a pixel's changes go is known from the counts of update_cuda(): the point that
- * it updated, then, behind all of those, the point that it carved.
+ * The counts of update_cuda() give the places of a pixel's changes: the point that it updated,
+ * then, behind all updated points, the point that it carved.
  */
 #pragma once
 
@@ -18,7 +18,7 @@ static __device__ inline void change_emit(const struct session_dev *s, struct gp
     scan_store(to, c); /* 32 bytes in two stores: neighbours fill a line on the bus */
 }
 
-/* By one thread, when the frame is over but for stores of the same pass that no host reads. */
+/* Called by one thread at the frame's end; only stores that the host does not read may follow. */
 static __device__ inline void change_result(const struct session_dev *s, struct result_cuda *to)
 {
     struct gpu_result *r = &to->result;
@@ -43,7 +43,7 @@ static __device__ inline void change_result(const struct session_dev *s, struct 
     to->stamp_ns[SESSION_CUDA_PASSES] = scan_now();
 }
 
-/* The changes of one pixel to their places; its marks and ranks are those of the block's pass. */
+/* Writes the changes of one pixel to their places; marks and ranks come from the block's pass. */
 static __device__ inline void change_tell(const struct session_dev *s, struct gpu_change *changes,
                                           const struct scan_sums *sums, uint64_t rank,
                                           uint32_t mark, uint32_t found, uint32_t through)

@@ -1,5 +1,5 @@
 /*
- * change_point.h - what clients must hear of a point
+ * change_point.h - which changes of a point clients receive
  *
  * Maths:   MATH.md (C1)
  */
@@ -10,7 +10,7 @@
 #include "gpu/mono/normal_point.h"
 
 #define CHANGE_CONFIDENCE_MAX 15
-#define CHANGE_LIMIT_Q 2147483392.0f /* in float still below 2^31 after one half is added */
+#define CHANGE_LIMIT_Q 2147483392.0f /* a float below 2^31 after one half is added */
 
 /* round(v / step), halves away from zero, saturated */
 GPU_HD static inline int32_t change_quantise(float v, float step_m)
@@ -28,8 +28,8 @@ GPU_HD static inline uint8_t change_colour(float c)
     return c >= 255.0f ? 255 : c > 0.0f ? (uint8_t)c : 0;
 }
 
-/* 1, and 1 more with each doubling from 8 observations on: 2^(c + 1) have c. They end at 65535,
- * which is 14. */
+/* 1, plus 1 for each doubling from 8 observations on: 2^(c + 1) give c; the most, 65535, give
+ * 14. */
 GPU_HD static inline uint8_t change_confidence(uint32_t n_observations)
 {
     uint8_t level = 1;
@@ -38,7 +38,7 @@ GPU_HD static inline uint8_t change_confidence(uint32_t n_observations)
     return level;
 }
 
-/* What the point would be published as now. */
+/* The form in which the point would be published now. */
 GPU_HD static inline struct point_out change_now(const struct point_place *place,
                                                  const struct point_stat *stat, float step_m)
 {
@@ -73,7 +73,7 @@ GPU_HD static inline int change_enough(const struct point_out *was, const struct
 
 /*
  * (C1) The change of a point that was updated in this frame at depth z.
- * In/out:  out and the code of normal, what clients hold
+ * In/out: out and the code of normal, as clients have them
  * Returns: enum gpu_change_kind, or 0
  */
 GPU_HD static inline int change_updated(const struct point_place *place,

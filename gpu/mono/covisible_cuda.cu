@@ -1,13 +1,14 @@
 /*
- * covisible_cuda.cu - where the frame was taken, the keyframes that it is tested against out of all
- * that are kept, and beside that what of its depth may be fused
+ * covisible_cuda.cu - the pose of the frame, the kept keyframes that it is tested against, and its
+ * usable depth
  *
- * Grid:    (1 + blocks of pixels, frames). Block 0: a thread makes the pose (motion_cuda.cuh); a
- *          warp takes every COVISIBLE_WARPS-th keyframe, its lanes the grid points; then the first
- *          warp picks the best, n times the largest key below the last one picked. It reads depth
- *          at the grid's points alone. The others: a thread a pixel, usable depth and its histogram
+ * Grid:    (1 + blocks of pixels, frames). Block 0: one thread makes the pose (motion_cuda.cuh);
+ *          each warp takes every COVISIBLE_WARPS-th keyframe, a lane a grid point; then the first
+ *          warp picks the n best, each the largest key below the last one. Block 0 reads depth only
+ *          at the grid's points. Other blocks: a thread a pixel, usable depth and its histogram
  *          (associate_depth_cuda.cuh).
- * Also:    block 0 notes what the model holds before the frame, and clears what later passes count.
+ * Also:    block 0 records the model's counts before the frame and clears the counters of later
+ *          passes.
  */
 #include "gpu/mono/scan_cuda.cuh"
 
@@ -30,8 +31,8 @@ static __device__ void make_grid(struct covisible_grid *grid, const struct sessi
     }
 }
 
-/* covisible_seen() by a warp, summed up later. Where a point lies is asked for before it is known
- * whether there is one: both come from memory at the same time. */
+/* covisible_seen() by a warp, summed up later. A point's position is loaded before the check
+ * whether the point exists, so that both loads overlap. */
 static __device__ inline int seen_by_lane(const struct covisible_grid *g, const struct camera *c,
                                           int lane)
 {
@@ -50,7 +51,7 @@ static __device__ inline int seen_by_lane(const struct covisible_grid *g, const 
     return n;
 }
 
-/* Orders as covisible_before() does: no two kept keyframes are of the same frame. */
+/* A key in the order of covisible_before(): no two kept keyframes have the same frame. */
 static __device__ inline uint64_t key_of(unsigned overlap, uint32_t frame, int place)
 {
     return overlap ? (uint64_t)overlap << 48 | (uint64_t)frame << 16 | (uint64_t)place : 0;
@@ -63,7 +64,8 @@ static __device__ void find_overlaps(struct session_dev *s, uint64_t *keys,
     int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
     for (int k = warp; k < s->fuse.max_keyframes; k += COVISIBLE_WARPS) {
         const struct keyframe *kf = &s->keyframes[k];
-        uint32_t frame = kf->frame; /* 0: the rest is that of no keyframe, and does not count */
+        uint32_t frame =
+            kf->frame; /* 0: the place has no keyframe, and the other fields do not count */
         unsigned overlap = (unsigned)(seen_by_lane(&kf->grid, camera, lane) +
                                       seen_by_lane(grid, &kf->camera, lane));
         overlap = __reduce_add_sync(0xffffffffu, frame && s->worlds[k] == submap ? overlap : 0u);
@@ -74,7 +76,7 @@ static __device__ void find_overlaps(struct session_dev *s, uint64_t *keys,
     }
 }
 
-/* By one warp: places of the best. Returns how many there are. */
+/* Called by one warp: finds the places of the best. Returns their number. */
 static __device__ int pick_best(struct session_dev *s, uint32_t *places, const uint64_t *keys)
 {
     int n = 0, most = s->fuse.n_covisible, n_keys = s->fuse.max_keyframes;
@@ -100,7 +102,7 @@ static __device__ int pick_best(struct session_dev *s, uint32_t *places, const u
     return n;
 }
 
-/* Cameras of the picked keyframes, side by side for the passes that follow. */
+/* Stores the cameras of the picked keyframes side by side for the later passes. */
 static __device__ void copy_cameras(struct session_dev *s, const uint32_t *places, int n)
 {
     const int words = (int)(sizeof(struct camera) / sizeof(uint32_t));
@@ -110,7 +112,7 @@ static __device__ void copy_cameras(struct session_dev *s, const uint32_t *place
     }
 }
 
-/* By one thread, before any pass changes them. */
+/* Called by one thread, before any pass changes the counts. */
 static __device__ void note_tally(struct session_dev *s)
 {
     s->was.n_slots = s->n_slots;
@@ -125,7 +127,7 @@ static __device__ void note_tally(struct session_dev *s)
     s->room_short = s->table && s->n_free + (s->max_points - s->n_slots) < 2 * s->n_pixels ? 1 : 0;
 }
 
-/* By one thread: what the frame fuses. */
+/* Called by one thread: sets the view that the frame fuses. */
 static __device__ struct view view_of(const struct frame_cuda *f, const struct camera *camera)
 {
     struct view view = {f->submap, *camera, f->s->depth, f->s->rgb, f->s->trust, 0, 0, 0};

@@ -1,9 +1,9 @@
 /*
- * covisible_point.h - how much of two views is shared, from a coarse grid of points
+ * covisible_point.h - the overlap of two views, from a coarse grid of points
  *
  * Each keyframe keeps the world points of an 8 x 6 grid of its pixels. The overlap of a frame and a
- * keyframe is the number of the keyframe's grid points that the frame's camera has in its picture,
- * plus the number of the frame's that the keyframe has: 0...96.
+ * keyframe is the number of the keyframe's grid points in the frame's picture, plus the number of
+ * the frame's in the keyframe's picture: 0...96.
  * Maths:   MATH.md (K1)
  */
 #pragma once
@@ -22,7 +22,7 @@ struct covisible_grid {
 struct keyframe {
     struct camera camera;
     struct covisible_grid grid;
-    uint32_t frame; /* number of the frame that it was; 0 = this place is not in use */
+    uint32_t frame; /* number of its frame; 0 = the place is free */
 };
 
 /* Pixel of grid cell i: the centre of its share of the picture. */

@@ -12,7 +12,7 @@ void depth_cpu_hide(struct session_cpu *s, const struct gpu_frame *f)
             s->depth[i] = 0.0f;
 }
 
-/* Without a network the session has its depth already (session_cpu_put_depth()). */
+/* Without a network session_cpu_put_depth() has set the depth. */
 int depth_cpu_run(struct gpu_item *item, struct err *err)
 {
     struct session_cpu *s = session_cpu_of(item->session);

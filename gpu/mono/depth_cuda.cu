@@ -34,7 +34,7 @@ int depth_cuda(const struct pass_cuda *p, struct err *err)
                        err);
 }
 
-/* A warp a frame: what the host is told of a frame that ends here. */
+/* A warp a frame: writes the host's result of a frame that ends here. */
 static __global__ void depth_end_kernel(const struct frame_cuda *frames)
 {
     scan_begin();

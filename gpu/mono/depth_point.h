@@ -9,7 +9,7 @@
 #include "gpu/gpu.h"
 #include "gpu/base/point.h"
 
-/* What depth_metres() needs of a model and a frame. */
+/* The values of a model and a frame that depth_metres() needs. */
 struct depth_scale {
     enum gpu_depth_output output;
     float inverse_far, inverse_span; /* disparity: 1/max, 1/min - 1/max */
@@ -17,7 +17,7 @@ struct depth_scale {
     float min_m, max_m;
 };
 
-/* One focal length of a picture whose pixels need not be square: areas look as large through it. */
+/* The focal length of square pixels that keeps areas the same. */
 GPU_HD static inline float depth_focal(struct intrinsics K)
 {
     return sqrtf(K.fx * K.fy);

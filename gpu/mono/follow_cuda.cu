@@ -1,7 +1,7 @@
 /*
  * follow_cuda.cu - tracks and the path (gpu/track) as part of line mono's motion pass
  *
- * Grid:    a thread a frame: where the camera is if it is lost (M2); then that of track_cuda_run()
+ * Grid:    a thread a frame: the pose if tracks are lost (M2); then the grids of track_cuda_run()
  *          and path_cuda_run(); then (blocks of pixels, frames), a thread a pixel: (P11)
  */
 #include "gpu/mono/scan_cuda.cuh"
@@ -15,7 +15,7 @@ static __global__ void guess_kernel(const struct frame_cuda *frames)
         f->s->T_guess = motion_guess(f, f->s);
 }
 
-/* Where the camera is, as far as tracks say. */
+/* The camera's pose as tracks tell it. */
 static __global__ void stand_kernel(const struct frame_cuda *frames)
 {
     const struct frame_cuda *f = &frames[blockIdx.y];
@@ -27,7 +27,7 @@ static __global__ void stand_kernel(const struct frame_cuda *frames)
     s->stand.begins = motion_begins(&s->tracks);
 }
 
-/* A sensor's depth is metres already. */
+/* A sensor's depth is already in metres. */
 static __global__ void correct_kernel(const struct frame_cuda *frames)
 {
     scan_begin();

@@ -1,8 +1,8 @@
 /*
- * fuse_cpu.c - claimed points are updated, pixels without a point insert one, maps learn of them
+ * fuse_cpu.c - claimed points are updated, pixels without a point insert one, maps record them
  *
- * A claimed slot or cell has exactly one winner, and the winner takes the claim back: between
- * frames all are unclaimed, and nothing the size of the model or of all maps is cleared.
+ * A claimed slot or cell has exactly one winner, which resets the claim: all are unclaimed between
+ * frames, so neither the model nor the maps need clearing.
  */
 #include "gpu/mono/session_cpu.h"
 
@@ -113,7 +113,7 @@ static uint32_t count_new(struct session_cpu *s)
     return n;
 }
 
-/* The r-th slot that is handed out in this frame: freed ones first, the last freed first of all. */
+/* The r-th slot that this frame uses: freed slots in reverse order of freeing, then new ones. */
 static uint32_t slot_of_rank(const struct session_cpu *s, uint32_t r)
 {
     return r < s->n_free ? s->free_slots[s->n_free - 1 - r] : s->n_slots + (r - s->n_free);
@@ -139,7 +139,7 @@ static void insert(struct session_cpu *s, uint32_t pixel, uint32_t slot, uint64_
     s->fresh[pixel] = slot;
 }
 
-/* The cells that the pixel won get its point, if it has one; their claims are taken back. */
+/* Puts the pixel's point, if any, into the cells that it won, and resets their claims. */
 static void enter_cells(struct session_cpu *s, uint32_t pixel, uint32_t slot)
 {
     for (int k = 0; k < s->n_covisible; k++) {
@@ -157,7 +157,7 @@ static void enter_cells(struct session_cpu *s, uint32_t pixel, uint32_t slot)
     }
 }
 
-/* The cube that the pixel won gets its point, if it has one. */
+/* Puts the pixel's point, if any, into the cube that it won. */
 static void enter_cube(struct session_cpu *s, uint32_t pixel, uint32_t slot)
 {
     struct cell_entry *e = &s->table[s->entry[pixel]];
@@ -166,8 +166,8 @@ static void enter_cube(struct session_cpu *s, uint32_t pixel, uint32_t slot)
         s->key[slot] = e->key;
 }
 
-/* Ids and slots in the order of pixels; what finds no slot is left out. Returns how many were
- * inserted. */
+/* Assigns ids and slots in the order of pixels; points without a slot are dropped. Returns how many
+ * were inserted. */
 static uint32_t insert_new(struct session_cpu *s, uint32_t n_new)
 {
     uint32_t room = s->n_free + (s->base.config.max_points - s->n_slots), rank = 0;
@@ -196,7 +196,7 @@ static uint32_t insert_new(struct session_cpu *s, uint32_t n_new)
     return n;
 }
 
-/* The map of a new keyframe: for each pixel the point that it observed or inserted. */
+/* Fills the map of a new keyframe: for each pixel the point that it observed or inserted. */
 static void fill_map(struct session_cpu *s)
 {
     struct map_cell *map = s->maps + (size_t)s->place_new * s->n_pixels;

@@ -1,10 +1,10 @@
 /*
- * fuse_cuda.cuh - a claimed point is updated, a pixel without a point inserts one, and maps learn
- * of it (internal to update_cuda.cu and insert_cuda.cu, whose blocks do other things beside that)
+ * fuse_cuda.cuh - claimed points are updated, pixels without a point insert one, and maps record
+ * them (internal to update_cuda.cu and insert_cuda.cu)
  *
- * Order:   a claim is taken back by its only winner while losers may still read it: neither value
- *          is theirs. Inserted points go to slots that were free before the frame, so none of them
- *          is in the list, voted against or updated.
+ * Order:   a claim's only winner resets it while losers may still read it: neither value is a
+ *          loser's. Inserted points go to slots that were free before the frame, so none of them is
+ *          in the list, voted against or updated.
  */
 #pragma once
 
@@ -52,7 +52,7 @@ static __device__ inline uint32_t fuse_claimed(struct session_dev *s, uint32_t p
     return mark;
 }
 
-/* The open cells that the pixel has won, in bits; their claims are taken back. */
+/* Returns the open cells that the pixel has won, in bits, and resets their claims. */
 static __device__ inline uint32_t
 fuse_win_cells(struct session_dev *s, const struct camera *cameras, uint32_t pixel, uint32_t open)
 {
@@ -74,13 +74,13 @@ fuse_win_cells(struct session_dev *s, const struct camera *cameras, uint32_t pix
     return wins;
 }
 
-/* What a frame inserts. */
+/* The slots and ids that a frame inserts. */
 struct fuse_room {
     uint32_t n_inserted, n_recycled;
     uint64_t first_id;
 };
 
-/* Slots and ids for n_fresh points; what finds no room is left out. */
+/* Reserves slots and ids for n_fresh points; points without room are dropped. */
 static __device__ inline struct fuse_room fuse_find_room(const struct session_dev *s,
                                                          uint32_t n_fresh)
 {
@@ -92,7 +92,7 @@ static __device__ inline struct fuse_room fuse_find_room(const struct session_de
     return r;
 }
 
-/* The r-th slot that is handed out in this frame: freed ones first, the last freed first of all. */
+/* The r-th slot that this frame uses: freed slots in reverse order of freeing, then new ones. */
 static __device__ inline uint32_t fuse_slot_of_rank(const struct session_dev *s, uint32_t r)
 {
     return r < s->was.n_free ? s->free_slots[s->was.n_free - 1 - r]
@@ -123,7 +123,7 @@ static __device__ inline void fuse_insert(struct session_dev *s, uint32_t pixel,
     s->out[slot].confidence = 0;
 }
 
-/* The cells that the pixel won get its point. */
+/* Puts the pixel's point into the cells that it won. */
 static __device__ inline void fuse_enter_cells(struct session_dev *s, const struct camera *cameras,
                                                uint32_t pixel, uint32_t slot, uint32_t tag)
 {

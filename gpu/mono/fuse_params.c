@@ -1,5 +1,5 @@
 /*
- * fuse_params.c - the constants of fusion: tuned values, and what is allowed
+ * fuse_params.c - the constants of fusion: tuned values and their limits
  */
 #include "gpu/gpu.h"
 
@@ -39,13 +39,13 @@ void fuse_params_cells(struct fuse_params *p)
 {
     fuse_params_default(p);
     p->cells = 1;
-    p->sigma = 100.0f; /* the whole picture weighs alike */
+    p->sigma = 100.0f; /* all pixels have about the same weight */
     p->min_observations = 3;
     p->grace_frames = 40;
     p->carve_votes = 2;
     p->carve_rel = 0.1f;
     p->publish_rel = 0.003f;
-    p->kf_new_share = 1.0f; /* new cubes are met in every frame: poses alone decide */
+    p->kf_new_share = 1.0f; /* every frame meets new cubes, so poses alone decide */
 }
 
 int fuse_params_check(const struct fuse_params *p, struct err *err)
@@ -55,7 +55,7 @@ int fuse_params_check(const struct fuse_params *p, struct err *err)
         double v, lo, hi;
     } ranges[] = {
         {"n_covisible", p->n_covisible, 2, GPU_COVISIBLE_MAX},
-        /* one keyframe can always be given up */
+        /* one keyframe can always be dropped */
         {"max_keyframes", p->max_keyframes, p->n_covisible + 1, 1024},
         {"min_observations", p->min_observations, 2, 65535},
         {"grace_frames", p->grace_frames, 1, 1000000},

@@ -1,5 +1,5 @@
 /*
- * fuse_point.h - a point meets an observation: (3)-(5), the birth of a point, stability
+ * fuse_point.h - the update of a point by an observation (3)-(5), new points, stability
  *
  * Maths:   MATH.md (3)-(5), (F1)-(F3), (Q3), (V22) <- Fathy et al. 2021, eq. 3-5
  */
@@ -34,8 +34,8 @@ GPU_HD static inline int fuse_state_cell(const struct point_stat *stat, const st
                                                                      : POINT_UNSTABLE;
 }
 
-/* (F2) Stable below stable_rel - hysteresis_rel, unstable above stable_rel + hysteresis_rel, else
- * as it was. */
+/* (F2) A point is stable below stable_rel - hysteresis_rel, unstable above stable_rel +
+ * hysteresis_rel, else unchanged. */
 GPU_HD static inline int fuse_state(int state, float c_c, uint32_t n_observations, float z,
                                     const struct fuse_params *p)
 {
@@ -47,7 +47,7 @@ GPU_HD static inline int fuse_state(int state, float c_c, uint32_t n_observation
     return state;
 }
 
-/* One observation more, which counts for `evidence`. It takes all votes back (R2), or one of them
+/* Counts an observation with the weight `evidence`. It cancels all votes (R2), or one of them
  * (Q3). */
 GPU_HD static inline void fuse_confirm(struct point_stat *stat, int evidence,
                                        const struct fuse_params *p)
@@ -60,8 +60,7 @@ GPU_HD static inline void fuse_confirm(struct point_stat *stat, int evidence,
         stat->n_observations = (uint16_t)(stat->n_observations + evidence);
 }
 
-/* (V22) A provisional point that is settled begins anew: of all that frames said of it no more is
- * left than that it was seen. */
+/* (V22) A provisional point that is settled begins anew as a point seen once. */
 GPU_HD static inline void fuse_settle(struct point_stat *stat, int settles)
 {
     if (!settles || !stat->provisional)
@@ -71,8 +70,8 @@ GPU_HD static inline void fuse_settle(struct point_stat *stat, int settles)
     stat->votes = 0;
 }
 
-/* (3)-(5), with the old p in (4); colours are averaged as positions are. evidence: how many
- * observations it counts for (V13). */
+/* (3)-(5), with the old p in (4); colours are averaged as positions are. evidence: the number of
+ * observations that this one counts for (V13). */
 GPU_HD static inline void fuse_update(struct point_place *place, struct point_stat *stat,
                                       struct vec3 p_i, const uint8_t rgb[3], float z, int evidence,
                                       uint32_t frame, const struct fuse_params *p)
@@ -94,7 +93,7 @@ GPU_HD static inline void fuse_update(struct point_place *place, struct point_st
                                                           stat->n_observations, z, p));
 }
 
-/* A new point: seen once, however much that counts for, and unstable. */
+/* A new point: unstable and seen once, whatever the weight of that observation. */
 GPU_HD static inline void fuse_create(struct point_place *place, struct point_stat *stat,
                                       uint64_t id, struct vec3 p_i, const uint8_t rgb[3], float z,
                                       float weight, int evidence, uint32_t frame,

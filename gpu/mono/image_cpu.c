@@ -1,12 +1,12 @@
 /*
- * image_cpu.c - picture to network size, by rows: the sum over a box's rows first, then over its
- * columns; of mapped pictures each pixel by itself
+ * image_cpu.c - picture to network size, by rows: a box is summed over its rows, then over its
+ * columns; mapped pictures are computed pixel by pixel
  */
 #include "gpu/mono/session_cpu.h"
 
 #include "gpu/mono/image_point.h"
 
-/* The rows of box y of the picture, weighted and added: row [w*3]. */
+/* Adds the weighted rows of box y of the picture to row [w*3]. */
 static void sum_rows(uint32_t *row, const uint8_t *rgb, int w, int h, int y, int out_h)
 {
     size_t n = (size_t)w * 3;
@@ -27,7 +27,7 @@ static void put_planes(float *planes, const struct session_cpu *s, size_t at, co
             image_normalise(sum[ch], area, info->mean[ch], info->std[ch]);
 }
 
-/* Pixel x of the row that sum_rows() added. */
+/* Computes pixel x from the row that sum_rows() added. */
 static void sum_columns(uint64_t sum[3], const struct session_cpu *s, int w, int x)
 {
     sum[0] = sum[1] = sum[2] = 0;

@@ -2,16 +2,16 @@
  * image_cuda.cu - picture to network size, a thread a pixel of the network's picture
  *
  * Grid:    (blocks of pixels, frames); a thread reads the box of the picture below its pixel, or
- *          the places that a camera's model says (all threads of a frame do the same), and
- *          writes its colour, its place in the networks' inputs and what the next frame will call
- *          the previous picture.
- * Also:    block 0 begins the frame: its number and its intrinsics, which no other block reads.
+ *          the places that a camera's model gives (all threads of a frame do the same). It writes
+ *          the pixel's colour, its place in the networks' inputs and in the next frame's previous
+ *          picture. Also: block 0 sets the frame's number and intrinsics, which no other block
+ *          reads.
  */
 #include "gpu/mono/scan_cuda.cuh"
 
 #include "gpu/mono/image_point.h"
 
-/* Overlap of input pixel j with the box: pixels between the first and the last lie inside. */
+/* Overlap of input pixel j with the box, whose inner pixels lie inside. */
 static __device__ inline uint32_t overlap(int j, int first, int last, uint32_t at_first,
                                           uint32_t at_last, int n_out)
 {
@@ -64,7 +64,7 @@ static __device__ inline uint4 motion_pixel(uint2 previous, uint2 current, uint3
                       current.x >> 16 | current.y << 16, rays);
 }
 
-/* The pixel's place in the motion network's input; the picture becomes the previous one. */
+/* Writes the pixel to the motion network's input, and then to the previous picture. */
 static __device__ void put_motion(const struct frame_cuda *f, struct session_dev *s, uint32_t pixel,
                                   uint2 now, struct intrinsics K, int x, int y)
 {

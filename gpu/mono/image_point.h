@@ -4,8 +4,8 @@
  * The box of output i covers the input interval [i n_in/n_out, (i+1) n_in/n_out). In units of
  * 1/n_out pixel both ends are integers, so the overlaps are integers that add up to n_in, the sum
  * over a box is an integer, and its value does not depend on the order of summation or the machine.
- * Where the picture is no pinhole camera's, or of another shape, output i is the mean of a few
- * places of the picture instead, each between its four pixels in 256ths: integers again.
+ * If the picture is not of a pinhole camera, or of another shape, output i is instead the mean of a
+ * few places of the picture, each interpolated between four pixels in 256ths: integers again.
  * Maths:   MATH.md (I1), (I3), (I4), (L7)
  */
 #pragma once
@@ -18,7 +18,7 @@ GPU_HD static inline int image_first(int i, int n_out, int n_in)
     return (int)((int64_t)i * n_in / n_out);
 }
 
-/* One behind the last input pixel of box i. */
+/* The index behind the last input pixel of box i. */
 GPU_HD static inline int image_end(int i, int n_out, int n_in)
 {
     return (int)(((int64_t)(i + 1) * n_in + n_out - 1) / n_out);
@@ -32,8 +32,9 @@ GPU_HD static inline uint32_t image_overlap(int i, int j, int n_out, int n_in)
     return hi > lo ? (uint32_t)(hi - lo) : 0;
 }
 
-#define IMAGE_LEVEL 8u /* of image_level() in a level: sums of 25 squares, times 25, fit 32 bits */
-#define IMAGE_PLACE_AREA 65536u /* of the weights of a place's four pixels */
+#define IMAGE_LEVEL \
+    8u /* image_level() units in a level: sums of 25 squares, times 25, fit 32 bits */
+#define IMAGE_PLACE_AREA 65536u /* sum of the weights of a place's four pixels */
 
 /* (L7) Adds the picture's colour at (u, v), which lies within it. */
 GPU_HD static inline void image_add_place(uint32_t sum[3], const uint8_t *rgb, int w, int h,
@@ -49,7 +50,7 @@ GPU_HD static inline void image_add_place(uint32_t sum[3], const uint8_t *rgb, i
                    fy * ((256u - fx) * p[below] + fx * p[below + right]);
 }
 
-/* (L7) The mean of taps x taps places below pixel (x, y), as a sum; area: of its weights. */
+/* (L7) The sum of taps x taps places below pixel (x, y); area: sum of the weights. */
 GPU_HD static inline void image_sample(uint64_t sum[3], uint64_t *area, const struct lens_map *m,
                                        const uint8_t *rgb, int x, int y)
 {
@@ -71,15 +72,15 @@ GPU_HD static inline uint8_t image_round(uint64_t sum, uint64_t area)
     return (uint8_t)((sum + area / 2) / area);
 }
 
-/* (V25) How bright a pixel is, in parts of a level (IMAGE_LEVEL), of sums that were not rounded to
+/* (V25) The brightness of a pixel in parts of a level (IMAGE_LEVEL), from sums not rounded to
  * levels. */
 GPU_HD static inline uint16_t image_level(const uint64_t sum[3], uint64_t area)
 {
     return (uint16_t)((77u * sum[0] + 150u * sum[1] + 29u * sum[2]) / (256u / IMAGE_LEVEL * area));
 }
 
-/* Rounded to 11 significant bits, to the nearest, between two to the even one: a half, if it is not
- * nearer to 0 than 2^-14, or 65520 and more. */
+/* Rounds to 11 significant bits, ties to even. The result is a half if |v| is at least 2^-14 and
+ * below 65520. */
 GPU_HD static inline float image_half(float v)
 {
     uint32_t bits;
@@ -95,7 +96,7 @@ GPU_HD static inline float image_normalise(uint64_t sum, uint64_t area, float me
     return image_half(((float)sum / ((float)area * 255.0f) - mean) / std);
 }
 
-/* (I4) Where pixel (x, y) of a w x h picture lies in the same picture turned clockwise by so many
+/* (I4) The place of pixel (x, y) of a w x h picture in the picture turned clockwise by `turn`
  * quarters, whose rows are h long if that is odd. */
 GPU_HD static inline uint32_t image_turned(int x, int y, int w, int h, int turn)
 {

@@ -1,10 +1,11 @@
 /*
- * insert_cuda.cu - the pass that inserts: pixels without a point get one, maps learn of it, the
- * published points that changed go to the host; beside that the list of unstable points is counted
+ * insert_cuda.cu - the pass that inserts: pixels without a point get one, maps record it, changed
+ * published points go to the host, and the list of unstable points is counted
  *
  * Grid:    (blocks of pixels + SCAN_CHUNKS, frames). Blocks of pixels write new points, the maps,
- *          the changes, and what becomes unstable or free; a block behind them counts what stays of
- *          its share of the list of unstable points (remove_cuda.cuh).
+ *          the changes, and points and slots that become unstable or free; each block behind them
+ *          counts the entries that stay in its share of the list of unstable points
+ *          (remove_cuda.cuh).
  * Order:   carved points become free behind the inserted ones, in the next pass.
  */
 #include "gpu/mono/scan_cuda.cuh"
@@ -15,8 +16,7 @@
 #include "gpu/mono/keyframe_cuda.cuh"
 #include "gpu/mono/remove_cuda.cuh"
 
-/* By one thread: what the frame comes to so far. No thread reads the model's live counts in
- * this pass. */
+/* Called by one thread: sums the frame's results. No other thread reads the live counts now. */
 static __device__ void insert_settle(struct session_dev *s, const struct scan_sums *sums,
                                      const struct fuse_room *r, uint32_t n_fresh)
 {
@@ -34,7 +34,7 @@ static __device__ void insert_settle(struct session_dev *s, const struct scan_su
     s->next_id = r->first_id + r->n_inserted;
 }
 
-/* The pixel's new point, if there is room for one. Returns its slot. */
+/* Makes the pixel's new point if there is room. Returns its slot. */
 static __device__ uint32_t insert_pixel(struct session_dev *s, const struct camera *cameras,
                                         const struct fuse_room *r, uint32_t pixel, uint32_t rank,
                                         uint32_t *appended)
@@ -56,7 +56,7 @@ static __device__ uint32_t insert_pixel(struct session_dev *s, const struct came
     return slot;
 }
 
-/* A block of pixels. */
+/* The work of a block of pixels. */
 static __device__ void insert_block(const struct frame_cuda *f, struct session_dev *s)
 {
     __shared__ struct camera cameras[GPU_COVISIBLE_MAX];

@@ -1,9 +1,9 @@
 /*
- * keyframe_cpu.c - is the frame a keyframe, and where does it go
+ * keyframe_cpu.c - whether the frame becomes a keyframe, and its place
  *
- * When all places are taken, the keyframe that another one covers best is given up (the largest
- * overlap with any other kept one, then the oldest): what it showed can still be reached through
- * the other's map. Keyframes that the frame is tested against stay.
+ * When all places are taken, the keyframe that another one covers best is dropped (the largest
+ * overlap with any other kept one, then the oldest): the other's map still reaches its points.
+ * Keyframes that the frame is tested against stay.
  */
 #include "gpu/mono/session_cpu.h"
 

@@ -3,8 +3,8 @@
  * (internal to update_cuda.cu, one block of which decides while others update points, and to
  * insert_cuda.cu, which fills the new keyframe's map)
  *
- * Threads share the histogram's bins, the co-visible keyframes, the rows and columns of the table
- * of overlaps. The thread that has read a bin clears it for the next frame.
+ * Threads share out the histogram's bins, the co-visible keyframes, and the rows and columns of the
+ * table of overlaps. The thread that has read a bin clears it for the next frame.
  */
 #pragma once
 
@@ -15,8 +15,9 @@
 
 #define KEYFRAME_BINS (ASSOCIATE_BINS / SCAN_BLOCK) /* of a thread */
 
-/* How many pixels are usable (low half) and observe a point (high), and the median depth: the first
- * bin up to which half of the usable ones lie. One thread finds it in its share. */
+/* Counts the pixels that are usable (low half) and that observe a point (high), and finds the
+ * median depth: the first bin up to which half of the usable pixels lie. One thread finds it in its
+ * share. */
 static __device__ inline uint64_t keyframe_count(struct session_dev *s, float *median_depth_m)
 {
     typedef cub::BlockScan<uint64_t, SCAN_BLOCK> scan;
@@ -52,7 +53,7 @@ static __device__ inline uint64_t keyframe_count(struct session_dev *s, float *m
     return total;
 }
 
-/* (K2), by all threads. */
+/* (K2); called by all threads. */
 static __device__ inline int keyframe_is_new(const struct session_dev *s, uint32_t n_valid,
                                              uint32_t n_associated, float median)
 {
@@ -75,7 +76,7 @@ static __device__ inline int keyframe_is_tested(const struct session_dev *s, uin
     return 0;
 }
 
-/* By a warp: the largest overlap of a keyframe with another one, plus 1. */
+/* Called by a warp: the largest overlap of a keyframe with another one, plus 1. */
 static __device__ inline uint32_t keyframe_covered(const struct session_dev *s, uint32_t place,
                                                    uint32_t lane)
 {
@@ -86,7 +87,7 @@ static __device__ inline uint32_t keyframe_covered(const struct session_dev *s, 
     return __reduce_max_sync(0xffffffffu, most);
 }
 
-/* The most covered keyframe, then the oldest; those that the frame is tested against stay. */
+/* The most covered keyframe, then the oldest, but none that the frame is tested against. */
 static __device__ inline uint32_t keyframe_least_useful(const struct session_dev *s)
 {
     __shared__ unsigned long long worst;
@@ -118,7 +119,7 @@ static __device__ inline void keyframe_enter(struct session_dev *s, uint32_t pla
     }
 }
 
-/* By all threads of a block. Reads what covisible_cuda() and associate_cuda() counted. */
+/* Called by all threads of a block. Reads the counts of covisible_cuda() and associate_cuda(). */
 static __device__ inline void keyframe_choose(struct session_dev *s)
 {
     float median;
@@ -130,7 +131,7 @@ static __device__ inline void keyframe_choose(struct session_dev *s)
         if (place >= (uint32_t)s->fuse.max_keyframes)
             place = keyframe_least_useful(s);
         keyframe_enter(s, place);
-        __syncthreads(); /* all have read n_keyframes and the frame that had the place */
+        __syncthreads(); /* all have read n_keyframes and the place's old frame */
         if (threadIdx.x < COVISIBLE_GRID) {
             s->keyframes[place].grid.p[threadIdx.x] = s->grid.p[threadIdx.x];
             s->keyframes[place].grid.valid[threadIdx.x] = s->grid.valid[threadIdx.x];
@@ -152,7 +153,7 @@ static __device__ inline void keyframe_choose(struct session_dev *s)
     }
 }
 
-/* A new keyframe's map: the point that the pixel observed or inserted, which has the tag
+/* Writes the pixel's cell of a new map: the point that it observed, or inserted with tag
  * `fresh`. */
 static __device__ inline void keyframe_fill_map(struct session_dev *s, uint32_t pixel,
                                                 uint32_t found, uint32_t inserted, uint32_t fresh)

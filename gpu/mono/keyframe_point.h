@@ -1,5 +1,5 @@
 /*
- * keyframe_point.h - is a frame so near to a keyframe that it adds nothing
+ * keyframe_point.h - whether a frame is so near to a keyframe that it adds nothing
  *
  * Maths:   MATH.md (K2)
  */
@@ -18,8 +18,8 @@ GPU_HD static inline float keyframe_cos_angle(const struct rigid *a, const struc
     return c > 1.0f ? 1.0f : c < -1.0f ? -1.0f : c;
 }
 
-/* (K2) Near: moved by at most kf_translation_rel of the median depth and turned by at most
- * kf_rotation_rad. */
+/* (K2) Is the frame near: moved by at most kf_translation_rel of the median depth and turned by at
+ * most kf_rotation_rad. */
 GPU_HD static inline int keyframe_near(const struct rigid *a, const struct rigid *b,
                                        float median_depth_m, const struct fuse_params *p)
 {
@@ -28,7 +28,7 @@ GPU_HD static inline int keyframe_near(const struct rigid *a, const struct rigid
     return vec3_norm2(d) <= limit * limit && keyframe_cos_angle(a, b) >= cosf(p->kf_rotation_rad);
 }
 
-/* (K2) The share of usable pixels that found no point is above the threshold. */
+/* (K2) Is the share of usable pixels that found no point above the threshold? */
 GPU_HD static inline int keyframe_much_new(uint32_t n_valid, uint32_t n_associated,
                                            float kf_new_share)
 {

@@ -103,22 +103,22 @@ static const struct gpu_stage stages[] = {
     {"depth", depth_cpu_run, "the depth network's input", "depth"},
     /* the frame's own depth sensor, moved into the network's picture (S1)-(S5) */
     {"sensor", sensor_cpu_run, "the sensor's picture, depth, mask", "depth, its trust"},
-    /* as given; or from tracks (P1)-(P11); or the last pose moved by the network's word (M1)-(M4)
+    /* as given; or from tracks (P1)-(P11); or the last pose moved by the network's answer (M1)-(M4)
      */
     {"motion", motion_cpu_run, "the given pose, colours, depth, the motion network's input",
      "the pose; from tracks, depth of its scale"},
-    /* frames with poses: corrected by keyframes, which become final with views of both sides
+    /* frames with poses: keyframes correct them and become final with views of both sides
      * (V1)-(V13) */
     {"views", views_cpu_run, "colours, depth, pose", "the view that is fused"},
-    /* those with the largest overlap of views (K1) */
+    /* keyframes with the largest overlap of views (K1) */
     {"covisible", covisible_cpu_run, "pose, depth, keyframes", "keyframes to be tested"},
-    /* through the keyframes' maps (1) (2) (A1)-(A3) */
+    /* finds points through the keyframes' maps (1) (2) (A1)-(A3) */
     {"associate", associate_cpu_run, "depth, maps, points", "each pixel's point, claims"},
     {"keyframe", keyframe_cpu_run, "pose, counts of pixels",
      "whether it is one, its place"}, /* (K2) */
     /* claimed points are updated, other pixels insert one (3)-(5) (F1)-(F3) */
     {"fuse", fuse_cpu_run, "colours, depth, claims", "points, maps"},
-    /* unconfirmed and seen-through points go, their slots are used again (R1) (R2) */
+    /* unconfirmed and seen-through points are removed, their slots reused (R1) (R2) */
     {"remove", remove_cpu_run, "points, votes", "points, free slots"},
     {"change", change_cpu_run, "points, what clients hold", "changes in a fixed order"}, /* (C1) */
     {"download", line_mono_download, "depth", "a copy of it, if wanted"},

@@ -1,6 +1,6 @@
 /*
- * line_mono_cuda.c - the line of a camera's frames on CUDA: its passes, which stages share (see
- * session_cuda.h), and what the host does for a frame
+ * line_mono_cuda.c - the line of a camera's frames on CUDA: its passes, which stages share
+ * (session_cuda.h), and the host's work for a frame
  */
 #include "gpu/base/cuda_try.h"
 #include "gpu/base/graph_cuda.h"
@@ -21,7 +21,7 @@ int line_mono_cuda_depth(const struct pass_cuda *p, struct err *err)
     return rc ? rc : depth_cuda(p, err);
 }
 
-/* Of a session with a map, which may have a depth sensor. */
+/* The passes of a session with a map, which may have a depth sensor. */
 static int depth_pass(const struct pass_cuda *p, struct err *err)
 {
     int rc = line_mono_cuda_depth(p, err);
@@ -29,7 +29,7 @@ static int depth_pass(const struct pass_cuda *p, struct err *err)
     return rc ? rc : sensor_cuda(p, err);
 }
 
-/* What the network says becomes a pose in the next pass; what tracks say, here. */
+/* The network's answer becomes a pose in the next pass; the tracks' pose is found here. */
 static int motion_pass(const struct pass_cuda *p, struct err *err)
 {
     int rc = 0;
@@ -80,8 +80,7 @@ static void free_session(struct gpu_session *base)
     session_cuda_free(&s);
 }
 
-/* On the stream of the pictures: what the other sessions' frames compute meanwhile is not waited
- * for. */
+/* This runs on the stream of the pictures and does not wait for other sessions' frames. */
 static size_t state_bytes(struct gpu_session *s)
 {
     struct gpu_cuda *g = gpu_cuda_of(s->gpu);
@@ -193,7 +192,7 @@ int line_mono_cuda_upload(struct gpu_item *item, cudaStream_t stream, struct err
     return session_cuda_upload(s, f, stream, err);
 }
 
-/* A pass lasts until the next one began. */
+/* A pass lasts until the next one begins. */
 static void take_times(struct gpu_item *item, const struct result_cuda *from)
 {
     const uint64_t *began_ns = from->stamp_ns;

@@ -1,8 +1,8 @@
 /*
- * mono_params.h - what fusion was tuned with beside struct fuse_params
+ * mono_params.h - tuned numbers of fusion beside struct fuse_params
  *
- * Those of struct fuse_params are options of a session or differ between its two algorithms; these
- * are the same in all sessions but where a network's sidecar overrides them.
+ * The numbers of struct fuse_params are options of a session or differ between its two algorithms;
+ * these are the same in all sessions unless a network's sidecar overrides them.
  */
 #pragma once
 

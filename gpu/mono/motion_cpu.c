@@ -15,7 +15,7 @@ static void put_rays(struct session_cpu *s)
 }
 
 /* (M2) Without a previous picture the last pose stands; the first frame of all is at the origin.
- * (M4) Inertial samples know better how the camera turned. */
+ * (M4) Inertial samples give the camera's turn more exactly. */
 static int learned_pose(struct session_cpu *s, const struct gpu_frame *f, struct rigid *T_wc,
                         struct err *err)
 {

@@ -1,9 +1,9 @@
 /*
- * motion_cuda.cuh - the pose of a frame: given, or the last one moved by what the network says
+ * motion_cuda.cuh - the pose of a frame: given, or the last one moved by the network's answer
  * (internal to covisible_cuda.cu)
  *
- * Order:   the picture that image_cuda() has remembered by now is the next frame's previous one, so
- *          has_previous is still that of this frame until it is set here.
+ * Order:   image_cuda() has already stored the next frame's previous picture, but has_previous
+ *          refers to this frame until it is set here.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 
 #include "gpu/mono/motion_point.h"
 
-/* (M2) The last pose, moved by what the network says; (M4) or turned as inertial samples say. */
+/* (M2) The last pose, moved by the network's answer; (M4) or turned by inertial samples. */
 static __device__ inline struct rigid motion_guess(const struct frame_cuda *f,
                                                    const struct session_dev *s)
 {
@@ -23,7 +23,7 @@ static __device__ inline struct rigid motion_guess(const struct frame_cuda *f,
     return T;
 }
 
-/* By one thread: this is a chain of some hundred operations. Returns the frame's camera. */
+/* Called by one thread, as it is a chain of some hundred operations. Returns the frame's camera. */
 static __device__ inline struct camera motion_camera(const struct frame_cuda *f,
                                                      struct session_dev *s)
 {

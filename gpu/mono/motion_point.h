@@ -35,7 +35,7 @@ GPU_HD static inline void motion_rotation(const double r[3], double R[9])
     R[8] = 1.0 - b * (r[0] * r[0] + r[1] * r[1]);
 }
 
-/* (M3) Rows made orthonormal again (Gram-Schmidt); the third is the cross product, so det = +1. */
+/* (M3) Makes the rows orthonormal (Gram-Schmidt); the third is the cross product, so det = +1. */
 GPU_HD static inline void motion_orthonormalise(double R[9])
 {
     double n = sqrt(R[0] * R[0] + R[1] * R[1] + R[2] * R[2]), d;
@@ -77,14 +77,14 @@ GPU_HD static inline struct rigid motion_compose(const struct rigid *previous, c
     return T;
 }
 
-/* Where the last frame was; before the first one where the session begins. */
+/* The last frame's pose; before the first frame, the pose where the session begins. */
 GPU_HD static inline struct rigid motion_last(int has_last, const struct rigid *T_last,
                                               int has_start, const struct rigid *T_start)
 {
     return has_last ? *T_last : has_start ? *T_start : rigid_identity();
 }
 
-/* (M4) The rotation of *T is that of the last frame, turned as inertial samples say. */
+/* (M4) Sets the rotation of *T to the last frame's, turned by inertial samples. */
 GPU_HD static inline void motion_turn(struct rigid *T, const struct rigid *last,
                                       const float turn[3])
 {
@@ -102,7 +102,7 @@ GPU_HD static inline void motion_turn(struct rigid *T, const struct rigid *last,
         T->r[i] = (float)R[i];
 }
 
-/* What tracks say of a frame; *T_wc, the guess, becomes their pose if they have one. */
+/* Copies the tracks' answer; *T_wc, the guess, becomes their pose if they have one. */
 GPU_HD static inline void motion_follow(struct rigid *T_wc, struct gpu_tracks *told,
                                         const struct path *p)
 {
@@ -116,7 +116,7 @@ GPU_HD static inline void motion_follow(struct rigid *T_wc, struct gpu_tracks *t
         *T_wc = path_T_wc_of(&p->T);
 }
 
-/* (V3) Does nothing connect the frame's pose with the one before it, as far as tracks say? */
+/* (V3) Do tracks fail to connect the frame's pose with the previous one? */
 GPU_HD static inline uint32_t motion_begins(const struct gpu_tracks *told)
 {
     return told->state == GPU_TRACKS_BEGUN || told->state == GPU_TRACKS_LOST;

@@ -1,8 +1,9 @@
 /*
- * normal_point.h - which way the surface of a point faces: seen by a pixel, averaged over frames
+ * normal_point.h - the direction that a point's surface faces: seen by a pixel, averaged over
+ * frames
  *
- * A point's normal is a mean of unit vectors in 16 bits an axis, weighted as positions are; zero
- * where no frame saw one.
+ * A point's normal is a mean of unit vectors in 16 bits an axis, weighted like positions; zero if
+ * no frame saw one.
  * Maths:   MATH.md (N1)-(N3)
  */
 #pragma once
@@ -11,10 +12,10 @@
 #include "proto/geom/octa.h"
 
 #define NORMAL_REACH 3 /* pixels to each side */
-#define NORMAL_STEP 4  /* of octa.h: finer codes tell of noise, and cost a byte a point */
+#define NORMAL_STEP 4  /* step of octa.h codes: finer ones carry noise and cost a byte a point */
 #define NORMAL_ONE 32767.0f
 
-/* What a normal is seen in: the depth that a frame fuses, and where its pixels lie. */
+/* The input of a normal: the depth that a frame fuses, and the positions of its pixels. */
 struct normal_map {
     const float *usable;      /* [h][w] 0 = none */
     const struct vec3 *world; /* [h][w] where usable */
@@ -34,8 +35,7 @@ normal_map_make(const float *usable, const struct vec3 *world, int w, int h, con
     return m;
 }
 
-/* The pixel up to which depth goes on from `at`, NORMAL_REACH steps away at most; the picture ends
- * after `room`. */
+/* The last of the usable pixels in a row from `at`, NORMAL_REACH or `room` steps away at most. */
 GPU_HD static inline int normal_far(const struct normal_map *m, int at, int step, int room)
 {
     int n = room < NORMAL_REACH ? room : NORMAL_REACH;
@@ -44,7 +44,7 @@ GPU_HD static inline int normal_far(const struct normal_map *m, int at, int step
     return at;
 }
 
-/* (N1) How the surface goes on along x (dx = 1) or y (dy = 1). */
+/* (N1) The step along the surface in x (dx = 1) or y (dy = 1). */
 GPU_HD static inline struct vec3 normal_step(const struct normal_map *m, int x, int y, int dx,
                                              int dy)
 {
@@ -54,7 +54,7 @@ GPU_HD static inline struct vec3 normal_step(const struct normal_map *m, int x, 
     return vec3_sub(m->world[behind], m->world[before]);
 }
 
-/* (N1) The unit normal that a usable pixel sees, towards the camera; zero: it sees none. */
+/* (N1) The unit normal that a usable pixel sees, towards the camera; zero = none. */
 GPU_HD static inline struct vec3 normal_at(const struct normal_map *m, uint32_t pixel)
 {
     int x = (int)(pixel % (uint32_t)m->w), y = (int)(pixel / (uint32_t)m->w);
@@ -74,7 +74,7 @@ GPU_HD static inline int16_t normal_round(float v)
     return (int16_t)(v + (v < 0.0f ? -0.5f : 0.5f));
 }
 
-/* (N2) A point of weight w that an observation of weight w0 meets; 0 is the weight of a new one. */
+/* (N2) Updates a point of weight w (0 = new) by an observation of weight w0. */
 GPU_HD static inline void normal_fuse(struct point_normal *to, struct vec3 seen, float w, float w0)
 {
     const float n[3] = {seen.x, seen.y, seen.z};
@@ -83,7 +83,7 @@ GPU_HD static inline void normal_fuse(struct point_normal *to, struct vec3 seen,
             to->n[i] = normal_round((w * (float)to->n[i] + w0 * (NORMAL_ONE * n[i])) / (w + w0));
 }
 
-/* (N3) As clients get it. */
+/* (N3) The code that clients get. */
 GPU_HD static inline uint16_t normal_code(const struct point_normal *n)
 {
     return octa_encode(vec3_make((float)n->n[0], (float)n->n[1], (float)n->n[2]), NORMAL_STEP);

@@ -11,7 +11,7 @@ static void free_slot(struct session_cpu *s, uint32_t slot)
     s->n_points--;
 }
 
-/* (V27) What a vote against a point counts for. */
+/* (V27) The weight of a vote against a point. */
 static int weight(const struct session_cpu *s, uint32_t slot)
 {
     return s->table ? cell_vote(&s->view, s->usable, point_position(&s->place[slot]),
@@ -19,8 +19,7 @@ static int weight(const struct session_cpu *s, uint32_t slot)
                     : 1;
 }
 
-/* (R2) A point's vote is that of the first pixel that sees through it; points go in the order of
- * those. */
+/* (R2) The first pixel that sees through a point votes against it; removal follows their order. */
 static void carve(struct session_cpu *s)
 {
     s->n_carved = 0;
@@ -35,8 +34,8 @@ static void carve(struct session_cpu *s)
     }
 }
 
-/* (R1) The list of unstable points, compacted in place and in order: carved points and those that
- * became stable leave it, expired ones leave it and the model. */
+/* (R1) Compacts the list of unstable points in place and in order: carved and stable points leave
+ * it, expired ones leave it and the model. */
 static void compact(struct session_cpu *s)
 {
     uint32_t kept = 0;

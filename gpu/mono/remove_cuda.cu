@@ -1,12 +1,12 @@
 /*
- * remove_cuda.cu - the list of unstable points without those that went, their slots free again, and
+ * remove_cuda.cu - compacts the list of unstable points, frees the slots of removed points, writes
  * the frame's result to the host
  *
  * Grid:    (SCAN_CHUNKS, frames): a block has a contiguous share of the list, and every
- *          SCAN_CHUNKS-th block of what is copied as it stands. The last one ends the frame.
+ *          SCAN_CHUNKS-th part of the plain copies. The last block ends the frame.
  * Order:   carved slots in the order of pixels, then expired ones in the order of the list; the
- *          list keeps its order and goes from one array to the other, then comes what the frame
- *          appended. Counts are read from session_dev.was, and the live ones written by one thread.
+ *          list keeps its order and goes from one array to the other, followed by the frame's new
+ *          entries. Counts are read from session_dev.was; one thread writes the live ones.
  */
 #include "gpu/mono/scan_cuda.cuh"
 
@@ -14,7 +14,7 @@
 #include "gpu/mono/change_cuda.cuh"
 #include "gpu/mono/remove_cuda.cuh"
 
-/* Kept (low) and expired (high) entries in the chunks before, and in all of them. */
+/* Kept (low) and expired (high) entries in earlier chunks, and in all of them. */
 static __device__ uint64_t sum_chunks(const struct session_dev *s, uint32_t chunk, uint64_t *total)
 {
     typedef cub::BlockScan<uint64_t, SCAN_BLOCK> scan;
@@ -29,7 +29,7 @@ static __device__ uint64_t sum_chunks(const struct session_dev *s, uint32_t chun
     return own;
 }
 
-/* What stays goes to the other array, expired points are free. before: as of sum_chunks(). */
+/* Copies the entries that stay, frees expired points. before: from sum_chunks(). */
 static __device__ void write_chunk(struct session_dev *s, uint32_t *to, uint32_t *expired,
                                    uint32_t chunk, uint64_t before)
 {
@@ -51,14 +51,14 @@ static __device__ void write_chunk(struct session_dev *s, uint32_t *to, uint32_t
     }
 }
 
-/* Lists that are copied as they stand, by all blocks of a frame. */
+/* Copies the lists that do not change; called by all blocks of a frame. */
 static __device__ void remove_copy(uint32_t *to, const uint32_t *from, uint32_t n)
 {
     for (uint32_t i = blockIdx.x * SCAN_BLOCK + threadIdx.x; i < n; i += SCAN_CHUNKS * SCAN_BLOCK)
         to[i] = from[i];
 }
 
-/* By one thread: what the model holds now. */
+/* Called by one thread: sets the model's counts. */
 static __device__ void remove_settle(struct session_dev *s, uint32_t n_kept, uint32_t n_expired)
 {
     s->n_removed = n_expired;
@@ -80,7 +80,7 @@ static __global__ void remove_kernel(const struct frame_cuda *frames)
 
     if (s == NULL)
         return;
-    if (blockIdx.x == SCAN_CHUNKS - 1) /* the block that tells the host */
+    if (blockIdx.x == SCAN_CHUNKS - 1) /* the block that writes the host's result */
         scan_stamp(s, SESSION_CUDA_REMOVE);
     before = sum_chunks(s, blockIdx.x, &total);
     n_kept = (uint32_t)total;

@@ -1,10 +1,9 @@
 /*
- * remove_cuda.cuh - which points go: votes, and what becomes of the list of unstable points
- * (internal to update_cuda.cu and insert_cuda.cu, whose blocks do it beside other things, and
- * remove_cuda.cu)
+ * remove_cuda.cuh - which points are removed: votes, and the list of unstable points (internal to
+ * update_cuda.cu, insert_cuda.cu and remove_cuda.cu)
  *
- * The list has a length that only the device knows; SCAN_CHUNKS blocks share it, a contiguous part
- * each. What a frame appends to it always stays, so only what was in it before is looked at.
+ * Only the device knows the length of the list; SCAN_CHUNKS blocks share it, a contiguous part
+ * each. Entries appended by the frame always stay, so only the older ones are checked.
  */
 #pragma once
 
@@ -12,7 +11,7 @@
 
 #include "gpu/mono/remove_point.h"
 
-/* (R2) The vote of the pixel that has the point's claim. Returns its marks. */
+/* (R2) Counts the vote of the pixel that has the point's claim. Returns its marks. */
 static __device__ inline uint32_t remove_vote_of(struct session_dev *s, uint32_t slot)
 {
     struct point_stat *stat = &s->stat[slot];
@@ -30,7 +29,7 @@ static __device__ inline uint32_t remove_vote_of(struct session_dev *s, uint32_t
     return mark;
 }
 
-/* What becomes of an entry of the list, once all updates and votes of the frame are in. */
+/* Decides whether an entry stays in the list, after all updates and votes of the frame. */
 enum remove_fate { REMOVE_GONE, REMOVE_KEPT, REMOVE_EXPIRED };
 
 static __device__ inline enum remove_fate remove_fate_of(const struct session_dev *s, uint32_t slot)
@@ -41,7 +40,7 @@ static __device__ inline enum remove_fate remove_fate_of(const struct session_de
     return remove_expired(stat, s->frame, s->fuse.grace_frames) ? REMOVE_EXPIRED : REMOVE_KEPT;
 }
 
-/* Entries `first` to `end`-1 of the list: a whole number of rounds of a block, but for the last. */
+/* Entries `first` to `end`-1 of the list: whole rounds of a block, except in the last chunk. */
 struct remove_chunk {
     uint32_t first, end;
 };
@@ -55,7 +54,7 @@ static __device__ inline struct remove_chunk remove_chunk_of(uint32_t n, uint32_
     return c;
 }
 
-/* By all threads of a block: leaves how many entries of the chunk stay (low) and expire (high). */
+/* By all threads of a block: stores how many entries of the chunk stay (low) and expire (high). */
 static __device__ inline void remove_count(struct session_dev *s, uint32_t chunk)
 {
     const uint32_t *list = s->unstable[s->was.unstable_now];

@@ -1,5 +1,5 @@
 /*
- * remove_point.h - when a point goes
+ * remove_point.h - when a point is removed
  *
  * Maths:   MATH.md (R1), (R2), (Q3), (Q4), (V22), (V27) <- m3dmr-cuda 2022, Algorithm 5
  */
@@ -9,14 +9,14 @@
 #include "gpu/base/point.h"
 #include "gpu/mono/cell_point.h"
 
-/* (R1) Unstable, and not confirmed for grace_frames. */
+/* (R1) Is the point unstable and not confirmed for grace_frames? */
 GPU_HD static inline int remove_expired(const struct point_stat *s, uint32_t frame,
                                         int grace_frames)
 {
     return s->state == POINT_UNSTABLE && frame - s->last_seen >= (uint32_t)grace_frames;
 }
 
-/* (R2) The votes that a point goes with. (Q3) In cubes those with which it is stable no more. */
+/* (R2) The number of votes that removes a point. (Q3) In cubes: that makes it unstable. */
 GPU_HD static inline int remove_limit(const struct point_stat *s, const struct fuse_params *p)
 {
     int most = p->mono.cell_credit, credit = s->n_observations < most ? s->n_observations : most;
@@ -24,9 +24,9 @@ GPU_HD static inline int remove_limit(const struct point_stat *s, const struct f
     return p->cells && limit > p->carve_votes ? limit : p->carve_votes;
 }
 
-/* (R2) A vote of this frame; it counts once a frame, and not if the frame also updated the point.
- * (V27) weight: it counts for so many. (Q4) room_short: a stale point goes with its first vote.
- * (V22) settles: so does a provisional one. Returns 1 if the point goes. */
+/* (R2) Counts a vote of this frame, once a frame and not if the frame also updated the point. (V27)
+ * weight: the votes that it counts for. (Q4) room_short: the first vote removes a stale point.
+ * (V22) settles: and a provisional one. Returns 1 if the point is to be removed. */
 GPU_HD static inline int remove_vote(struct point_stat *s, uint32_t frame, int room_short,
                                      int settles, int weight, const struct fuse_params *p)
 {

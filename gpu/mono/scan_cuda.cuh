@@ -2,18 +2,19 @@
  * scan_cuda.cuh - lists in the order of pixels, written by all blocks at once (internal to the
  * fusion kernels)
  *
- * A list is made by two passes. In the first each block leaves how many of its pixels belong to it
- * (scan_count()). In the second a block adds up what the blocks before it left (scan_sum()) and
- * takes the places behind that in the order of its threads (scan_rank()). No block waits for a last
- * block: each sums for itself, over groups of blocks and over the blocks of its own group.
- * Order:   over blocks, then over threads: the order in which a loop over pixels would have
- *          appended, whatever the order in which blocks run.
+ * A list is made by two passes. In the first each block stores how many of its pixels belong to the
+ * list (scan_count()). In the second a block adds up the counts of the blocks before it
+ * (scan_sum()) and takes the places behind that sum in the order of its threads (scan_rank()). No
+ * block waits for a last block: each adds up the groups before its own and the blocks before it in
+ * its group.
+ * Order:   by blocks, then by threads: the order of a loop over pixels, whatever the order in which
+ *          blocks run.
  * Blocks:  SCAN_BLOCK threads, a pixel a thread: block b of a frame has pixels from b*SCAN_BLOCK.
  *          blockIdx.y is the frame. Blocks beyond a smaller frame's last one leave at once.
- * Launch:  a kernel launched by scan_launch() comes to the device while the one before it runs, and
- *          waits in scan_begin() until that one is over. Both must call scan_begin() first in every
- *          block: a block that left without it would not have waited for the kernel before, and the
- *          kernel behind waits for this one alone.
+ * Launch:  a kernel launched by scan_launch() starts while the previous one runs, and waits in
+ *          scan_begin() until that one is over. Both must call scan_begin() first in every block:
+ *          the next kernel waits only for this one, so a block that skipped it would let the next
+ *          kernel overtake the previous one.
  */
 #pragma once
 
@@ -25,14 +26,14 @@
 
 #define SCAN_WARPS (SCAN_BLOCK / 32)
 
-/* What the passes find out about a pixel: bits of session_dev.mark, and what blocks count. */
+/* The findings of the passes about a pixel: bits of session_dev.mark, which blocks count. */
 enum scan_mark {
     SCAN_UNSTABLE,  /* its update made a stable point unstable */
-    SCAN_CHANGED,   /* clients must hear of the point that it updated ... */
-    SCAN_WITHDRAWN, /* ... and of the one that it carved, which they hold */
+    SCAN_CHANGED,   /* clients must receive the point that it updated ... */
+    SCAN_WITHDRAWN, /* ... and the removal of the point that it carved */
     SCAN_CARVED,    /* its vote was the last one */
     SCAN_WANTS,     /* it is usable and has found no point */
-    SCAN_WINS,      /* it wants one, and has won a cell for it */
+    SCAN_WINS,      /* it found no point and won a cell for one */
     SCAN_WON,       /* it updated its point */
     SCAN_UP,        /* ... which became stable */
     SCAN_LOST,      /* the point that it carved was stable */
@@ -41,8 +42,8 @@ enum scan_mark {
     SCAN_TAKEN_BACK = SCAN_COUNTED /* the change is a removal: a bit, not counted */
 };
 
-/* Lists in which pixels have places: of the first marks, and of those that insert a point, which
- * are marked SCAN_WANTS or SCAN_WINS. */
+/* Lists in which pixels have places: one for each of the first marks, and one of the pixels that
+ * insert a point, marked SCAN_WANTS or SCAN_WINS. */
 enum scan_list { SCAN_FRESH = SCAN_CARVED + 1, SCAN_LISTS };
 
 static __device__ inline void scan_begin(void)
@@ -50,12 +51,12 @@ static __device__ inline void scan_begin(void)
     overlap_begin();
 }
 
-/* What a pass is launched behind. */
+/* The kind of kernel that a pass is launched behind. */
 enum scan_front { SCAN_BEHIND_OURS, SCAN_BEHIND_ANY };
 
 /*
  * Enqueues a pass: `blocks` blocks of `threads` threads for each of its frames. Behind a kernel of
- * ours it may come early; behind any other one it comes when that is over.
+ * ours it may start early; behind any other it starts when that one is over.
  */
 template <class... Params, class... Args>
 static inline int scan_launch(enum scan_front front, void (*kernel)(Params...), uint32_t blocks,
@@ -107,12 +108,12 @@ template <class T> static __device__ inline void scan_store(T *to, const T &valu
         ((uint4 *)to)[i] = words[i];
 }
 
-/* What earlier blocks of pixels, and all of a frame's, have counted. */
+/* The sums over earlier blocks of pixels, and over all blocks of a frame. */
 struct scan_sums {
     uint32_t before[SCAN_COUNTED], total[SCAN_COUNTED];
 };
 
-/* By all threads of block `block` of pixels, once: what their marks come to. */
+/* Called once by all threads of block `block` of pixels: counts their marks. */
 static __device__ inline void scan_count(struct session_dev *s, uint32_t block, uint32_t mark)
 {
     __shared__ uint32_t parts[SCAN_WARPS][SCAN_COUNTED];
@@ -134,8 +135,8 @@ static __device__ inline void scan_count(struct session_dev *s, uint32_t block, 
 }
 
 /*
- * By all threads of a block, in a pass behind scan_count()'s: sums before block `block` of pixels,
- * and of all.
+ * Called by all threads of a block, in the pass after scan_count()'s: sums over the blocks of
+ * pixels before `block`, and over all.
  * Out:     sums, in shared memory, for all threads
  */
 static __device__ inline void scan_sum(struct scan_sums *sums, const struct session_dev *s,
@@ -179,9 +180,9 @@ static __device__ inline void scan_sum(struct scan_sums *sums, const struct sess
     __syncthreads();
 }
 
-/* Which of the lists a thread is in (bits: marks, SCAN_FRESH), to the number of threads of its
- * block before it in each: a word for scan_place(). All threads of the block call it; between two
- * calls lies a barrier. */
+/* Takes the lists that a thread is in (bits: marks, SCAN_FRESH) and returns, as a word for
+ * scan_place(), how many earlier threads of its block are in each. All threads of the block call
+ * it, with a barrier between two calls. */
 static __device__ inline uint64_t scan_rank(uint32_t lists)
 {
     typedef cub::BlockScan<uint64_t, SCAN_BLOCK> scan;
@@ -217,14 +218,14 @@ static __device__ inline void scan_stamp(struct session_dev *s, enum session_cud
         atomicMax(&s->stamp_ns[pass], scan_now());
 }
 
-/* The claim of a pixel that sees through a point: behind those of all pixels that observe it
- * (point_claim(), whose highest bit is that of a distance), then the first pixel. */
+/* The claim of a pixel that sees through a point: larger than those of all pixels that observe it
+ * (point_claim() leaves the highest bit 0); among these claims the first pixel wins. */
 static __device__ inline uint64_t scan_vote(uint32_t pixel)
 {
     return 1ull << 63 | pixel;
 }
 
-/* The cameras of the keyframes that the frame is tested against, to shared memory. */
+/* Copies the cameras of the keyframes that the frame is tested against to shared memory. */
 static __device__ inline void scan_cameras(struct camera *cameras, const struct session_dev *s)
 {
     const int words = (int)(sizeof(struct camera) / sizeof(uint32_t));

@@ -1,8 +1,8 @@
 /*
- * selftest.c - a wall with a hump, looked at from eight places a little apart
+ * selftest.c - a wall with a hump, seen from eight places a little apart
  *
- * What must agree exactly are counts and which slots changed; a published position may differ by
- * one step, as back ends may round exp() and cos() differently in the last bit.
+ * Counts and changed slots must agree exactly; a published position may differ by one step, as back
+ * ends may round exp() and cos() differently in the last bit.
  */
 #include "gpu/mono/session_cpu.h"
 

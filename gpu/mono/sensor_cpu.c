@@ -1,6 +1,6 @@
 /*
- * sensor_cpu.c - a frame's own depth sensor, moved into the network's picture; what it does not see
- * is filled by the network, or is none; pixels of persons have no depth
+ * sensor_cpu.c - a frame's own depth sensor, moved into the network's picture; the network fills
+ * the rest, or it has no depth; pixels of persons have no depth
  */
 #include "gpu/mono/session_cpu.h"
 

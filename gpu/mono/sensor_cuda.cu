@@ -2,9 +2,9 @@
  * sensor_cuda.cu - a frame's own depth sensor, moved into the network's picture: three kernels at
  * the end of the depth pass, in sessions that take sensors
  *
- * Grid:    (blocks of the network's pixels, frames). The first kernel's threads take the sensor's
- *          pixels in turn, as many as there are, and claim what each covers; block 0 clears the
- *          bins. The second counts ratios, the third takes claims, masks and gives claims back.
+ * Grid:    (blocks of the network's pixels, frames). The first kernel's threads go through the
+ *          sensor's pixels and claim the pixels that each covers; block 0 clears the bins. The
+ *          second counts ratios, the third reads claims, masks, and resets claims.
  */
 #include "gpu/mono/scan_cuda.cuh"
 
@@ -73,7 +73,7 @@ static __global__ void ratio_kernel(const struct frame_cuda *frames)
         atomicAdd(&s->sensor_bins[bin], 1u);
 }
 
-/* One pixel, of a claim or of none. */
+/* Sets the depth of one pixel, with or without a claim. */
 static __device__ void take_pixel(const struct frame_cuda *f, uint32_t pixel, float ratio)
 {
     struct session_dev *s = f->s;

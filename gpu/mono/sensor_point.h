@@ -1,10 +1,10 @@
 /*
  * sensor_point.h - one pixel of a depth sensor: its metres, the network pixels that it covers in
- * the colour camera, what it is worth; and a network's depth beside it
+ * the colour camera, its trust, and the network's depth at it
  *
  * Claims:  a network pixel takes the nearest depth that covers it, of equally near ones the first
- *          by rows: the smallest sensor_claim(). Counts decide the common scale. So no order of
- *          sensor pixels matters.
+ *          by rows: the smallest sensor_claim(). Counts decide the common scale, so the order of
+ *          sensor pixels does not matter.
  * Maths:   MATH.md (S1)-(S5)
  */
 #pragma once
@@ -16,12 +16,12 @@
 
 #define SENSOR_MM_PER_M 1000.0f
 #define SENSOR_INVERSE_1_M 6553.5f
-#define SENSOR_SIDE_MAX 64    /* pixels of the network's picture that one of the sensor's covers */
-#define SENSOR_RAY_LEAST 0.1f /* z of a ray that depth along the axis says anything of */
+#define SENSOR_SIDE_MAX 64    /* network pixels that a sensor pixel covers at most */
+#define SENSOR_RAY_LEAST 0.1f /* smallest z of a ray at which depth along the axis is used */
 #define SENSOR_BINS 256       /* of the log ratio, SENSOR_BINS_OCTAVE of them an octave */
 #define SENSOR_BINS_OCTAVE 64
 
-/* What the stages need of a frame's sensor. */
+/* The values of a frame's sensor that the stages need. */
 struct sensor_camera {
     struct intrinsics K; /* of the sensor's picture */
     struct lens lens;
@@ -52,7 +52,7 @@ GPU_HD static inline int sensor_trust(float z, int sure, const struct fuse_param
     return trust < 1 ? 1 : trust;
 }
 
-/* The first pixel centre at or behind u, within 0 ... n. */
+/* The first pixel centre at or beyond u, within 0 ... n. */
 GPU_HD static inline int sensor_edge(float u, int n)
 {
     if (!(u > 0.0f))
@@ -62,8 +62,7 @@ GPU_HD static inline int sensor_edge(float u, int n)
     return (int)u + ((float)(int)u < u);
 }
 
-/* Where the sensor's place (x, y) at depth z is, in the colour camera. Returns 0: nowhere before
- * it. */
+/* Projects the sensor's place (x, y) at depth z to the colour camera. Returns 0: not in front. */
 GPU_HD static inline int sensor_point(const struct sensor_camera *c, float x, float y, float z,
                                       struct vec3 *p)
 {
@@ -75,9 +74,10 @@ GPU_HD static inline int sensor_point(const struct sensor_camera *c, float x, fl
 }
 
 /*
- * (S2) What pixel (x, y) of the sensor at depth z covers: the box around its four corners there
+ * (S2) The box around the four corners of the sensor's pixel (x, y) at depth z, in the network's
+ * picture
  * Out:     z_c its depth in the colour camera
- * Returns: 0 if that is nothing
+ * Returns: 0 if the box is empty
  */
 GPU_HD static inline int sensor_cover(const struct sensor_camera *c, int x, int y, float z,
                                       struct sensor_box *box, float *z_c)
@@ -119,7 +119,7 @@ GPU_HD static inline float sensor_claimed_m(uint64_t claim)
     return power_float((uint32_t)(claim >> 32));
 }
 
-/* (S5) The bin of log2 of sensor over network; -1: they differ too much to say anything. */
+/* (S5) The bin of log2 of sensor over network; -1: they differ too much. */
 GPU_HD static inline int sensor_bin(float z_sensor, float z_network)
 {
     float r;
@@ -130,7 +130,7 @@ GPU_HD static inline int sensor_bin(float z_sensor, float z_network)
     return r >= 0.0f && r < (float)SENSOR_BINS ? (int)r : -1;
 }
 
-/* The median ratio; 1 where too few pixels say one. */
+/* The median ratio; 1 if too few pixels have one. */
 GPU_HD static inline float sensor_ratio(const uint32_t *bins, const struct fuse_params *p)
 {
     uint32_t n = 0, below = 0;

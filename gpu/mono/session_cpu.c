@@ -71,7 +71,7 @@ static void lay_out_model(struct session_cpu *s, struct arena *a,
     }
 }
 
-/* Their maps come behind the record, and what the sweep works with behind those. */
+/* The keyframes' maps come behind the record, and the sweep's buffers behind those. */
 static void lay_out_views(struct session_cpu *s, struct arena *a,
                           const struct gpu_session_config *c)
 {
@@ -87,7 +87,7 @@ static void lay_out_views(struct session_cpu *s, struct arena *a,
     }
 }
 
-/* Both records, then what they point to. */
+/* Both records, then the arrays that they point to. */
 static void lay_out_path(struct session_cpu *s, struct arena *a, const struct gpu_session_config *c)
 {
     struct track t;
@@ -105,7 +105,7 @@ static void lay_out_path(struct session_cpu *s, struct arena *a, const struct gp
     }
 }
 
-/* A line without a map has the picture and its depth alone. Returns the bytes of all. */
+/* A line without a map has only the picture and its depth. Returns the bytes of all arrays. */
 static size_t session_lay_out(struct session_cpu *s, uint8_t *base,
                               const struct gpu_session_config *c)
 {
@@ -168,7 +168,7 @@ void session_cpu_free(struct gpu_session *base)
     struct session_cpu *s = session_cpu_of(base);
 
     base->gpu->used_bytes -= s->arena_bytes + sizeof *s;
-    munmap(s->row, s->arena_bytes); /* the first piece is where the mapping begins */
+    munmap(s->row, s->arena_bytes); /* the first array begins where the mapping does */
     free(s);
 }
 

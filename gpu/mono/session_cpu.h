@@ -1,5 +1,5 @@
 /*
- * session_cpu.h - what the CPU back end keeps of a mono session (internal to gpu/ and its tests)
+ * session_cpu.h - the CPU back end's mono session (internal to gpu/ and its tests)
  *
  * Memory:  everything that a session will ever use is one anonymous mapping, cut up by
  *          session_cpu_new(); pages that no point, keyframe or frame has touched cost no memory.
@@ -34,15 +34,15 @@ struct session_cpu {
 
     /* the frame */
     uint32_t frame;      /* number of the current one, from 1 */
-    uint32_t submap;     /* its world */
+    uint32_t submap;     /* its submap */
     uint32_t *row;       /* [3 * longer side] one row of the picture, summed over a box */
     uint8_t *rgb;        /* [h][w][3] */
     uint16_t *level;     /* [h][w] image_level() */
     float *planes;       /* [3][h][w] for the depth network */
     float *pair;         /* [8][h][w] for the motion network: previous, current, rays */
     float *depth;        /* [h][w] metres, 0 = none */
-    float *raw;          /* [w][h] or [h][w]: what the depth network says of a turned picture */
-    struct lens_map map; /* from the picture that came to rgb */
+    float *raw;          /* [w][h] or [h][w]: the depth network's answer for a turned picture */
+    struct lens_map map; /* from the uploaded picture to rgb */
     struct camera camera;
     struct rigid T_last; /* pose of the previous frame */
     int has_last;        /* T_last holds a pose */
@@ -53,16 +53,16 @@ struct session_cpu {
 
     /* depth_source other than the network's, else NULL */
     uint64_t *sensor_claims; /* [h][w], all unclaimed between frames */
-    uint8_t *trust;          /* [h][w] of depth */
+    uint8_t *trust;          /* [h][w] trust of depth */
 
-    struct views *views; /* depth out of many views; NULL: each frame's own is fused as it is */
-    struct view view;    /* what the frame fuses */
+    struct views *views; /* depth from many views; NULL: each frame's own is fused */
+    struct view view;    /* the view that the frame fuses */
 
     /* covisible */
     struct covisible_cpu covisible[GPU_COVISIBLE_MAX]; /* best first */
     int n_covisible;
     struct covisible_grid grid; /* of the current frame */
-    uint8_t *overlap_now;       /* [max_keyframes] of the current frame with each keyframe */
+    uint8_t *overlap_now;       /* [max_keyframes] overlap of the frame with each keyframe */
 
     /* associate: one value a pixel */
     float *usable;      /* depth that is fused, 0 = none */
@@ -94,7 +94,7 @@ struct session_cpu {
     uint32_t table_mask, n_entries;
     uint64_t *key;   /* [max_points] the cube of each slot's point */
     uint32_t *entry; /* [n_pixels] where the pixel has its claim, or POINT_NONE */
-    int room_short;  /* stale points give way */
+    int room_short;  /* stale points may be dropped */
 
     /* the model, by slot */
     struct point_place *place;
@@ -110,7 +110,7 @@ struct session_cpu {
     uint64_t next_id;
 
     /* remove, change */
-    uint32_t *carved; /* [n_carved] slots, in order of the pixels that voted last */
+    uint32_t *carved; /* [n_carved] slots, in order of the pixels with the last vote */
     uint32_t n_carved, n_removed;
     struct gpu_change *changes; /* [2*n_pixels] */
     uint32_t n_changes;
@@ -139,12 +139,12 @@ stage_cpu_fn image_cpu_run, depth_cpu_run, sensor_cpu_run, motion_cpu_run, views
     covisible_cpu_run, associate_cpu_run, keyframe_cpu_run, fuse_cpu_run, remove_cpu_run,
     change_cpu_run;
 
-/* depth_cpu.c: what is masked, or not shown by the picture, has no depth. */
+/* depth_cpu.c: removes depth that is masked or outside the picture. */
 void depth_cpu_hide(struct session_cpu *s, const struct gpu_frame *f);
 
-/* cell_cpu.c: what a pixel with depth finds and sees through, and its claim of an empty cube. */
+/* cell_cpu.c: finds the points that a pixel observes and sees through; it claims an empty cube. */
 void cell_cpu_look_up(struct session_cpu *s, uint32_t pixel);
-/* The table from the keys of the living points alone. */
+/* Rebuilds the table from the keys of the living points. */
 void cell_cpu_rebuild(struct session_cpu *s);
 
 /*
@@ -156,6 +156,6 @@ void cell_cpu_rebuild(struct session_cpu *s);
  */
 MUST_CHECK int selftest_run(struct gpu *g, struct gpu *cpu, struct err *err);
 
-/* line_mono.c: what every line of pictures begins and ends with, and its check of a picture. */
+/* line_mono.c: the first and last arrays of every line of pictures, and the check of a picture. */
 stage_cpu_fn line_mono_upload, line_mono_download;
 MUST_CHECK int line_mono_check_picture(const struct gpu_item *item, struct err *err);

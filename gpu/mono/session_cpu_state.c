@@ -1,8 +1,7 @@
 /*
  * session_cpu_state.c - the CPU back end's session as bytes, and back (state.h)
  *
- * What lives only while a frame is under way is left out; claims are unclaimed between frames, and
- * are made so again.
+ * Data that lives only within a frame is not saved; load() resets all claims, as between frames.
  */
 #include "gpu/mono/session_cpu.h"
 

@@ -1,8 +1,8 @@
 /*
- * session_cuda.cu - device and pinned memory of a session, all of it taken when it is made
+ * session_cuda.cu - device and pinned memory of a session, allocated when it is made
  *
- * One piece of device memory is cut up as session_cpu.c cuts its mapping, but all of it is really
- * there: a session of ten million points holds about a gigabyte from its first frame on.
+ * One piece of device memory is cut up as session_cpu.c cuts its mapping, but all of it is
+ * allocated: a session of ten million points holds about a gigabyte from its first frame on.
  */
 #include "gpu/mono/session_cuda.h"
 
@@ -15,7 +15,7 @@
 
 #define ALIGN 256
 
-/* Hands out pieces of one allocation; with base NULL it only adds up. */
+/* Hands out pieces of one allocation; with base NULL it only adds up their sizes. */
 struct arena {
     uint8_t *base;
     size_t used;
@@ -125,8 +125,8 @@ static void lay_out_path(struct session_dev *s, struct arena *a, struct track *t
     p->params = t->params;
 }
 
-/* Pieces of s, and where the copy of s itself goes: a line without a map has the picture and its
- * depth alone. Returns the bytes of all. */
+/* Sets the pieces of s and the place of its device copy; a line without a map has only the picture
+ * and its depth. Returns the bytes of all pieces. */
 static size_t session_lay_out(struct session_dev *s, struct session_dev **dev, struct views *v,
                               struct track *t, struct path *p, uint8_t *base,
                               const struct gpu_session_config *c)
@@ -190,13 +190,13 @@ static int pin(struct session_cuda *s, struct err *err)
         return rc;
     here = (uint8_t *)s->pinned;
     s->result = (struct result_cuda *)here;
-    memset(s->result, 0, sizeof *s->result); /* says of the others how much of them is valid */
+    memset(s->result, 0, sizeof *s->result); /* holds the counts of valid entries in the others */
     s->changes = (struct gpu_change *)(here + changes);
     s->depth_out = (float *)(here + depth);
     return 0;
 }
 
-/* Claims are unclaimed, all else is zero. */
+/* Resets all claims and zeroes the rest. */
 static int session_clear(struct session_cuda *s, const struct gpu_session_config *c,
                          cudaStream_t stream, struct err *err)
 {

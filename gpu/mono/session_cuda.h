@@ -1,5 +1,5 @@
 /*
- * session_cuda.h - what the CUDA back end keeps of a session, on the device and beside it (internal
+ * session_cuda.h - the CUDA back end's mono session, on the device and on the host (internal
  * to gpu/ and its tests)
  *
  * A batch of frames runs as one launch a pass: blockIdx.y is the frame, and every kernel gets the
@@ -7,22 +7,23 @@
  * needs comes from the host in between: pose, co-visible keyframes, counters and the keyframe
  * decision live in session_dev.
  *
- * Passes:  what one frame costs alone is the number of passes that wait for each other, so stages
- *          share them. Behind image and depth there are five; | is what blocks do side by side.
+ * Passes:  a frame's time is set by the number of passes that wait for each other, so stages share
+ *          passes. Behind image and depth there are five; | separates work that blocks do side by
+ *          side.
  *
  *          covisible_cuda()  pose, keyframes to be tested  | usable depth and its histogram
- *          associate_cuda()  look points up, claim points, votes and open cells
- *          update_cuda()     update, vote, mark won cells, count lists | keyframe or not
+ *          associate_cuda()  find points, claim points, votes and open cells
+ *          update_cuda()     update, vote, mark won cells, count lists | decide on keyframe
  *          insert_cuda()     insert, fill maps, tell changes | count the list of unstable points
- *          remove_cuda()     write that list, free slots, tell the host
+ *          remove_cuda()     write that list, free slots, write the host's result
  *
- *          A pass ends where the next needs what all of its pixels did: the depth behind any pixel,
- *          every claim, the place in a list, the length of one.
+ *          A pass ends where the next one needs a result of all pixels: depth, claims, places in a
+ *          list, its length.
  * Order:   lists (unstable, free, carved, changes) have the order of the CPU twin: a block adds up
- *          what the blocks before it counted in the pass before. Claims are 64-bit minima; a pixel
+ *          the counts of earlier blocks from the previous pass. Claims are 64-bit minima; a pixel
  *          that observes a point comes before all that see through it, so one claim decides both.
- *          fusion .cu files are compiled with --fmad=false, so that the twins round alike: what
- *          differs is exp, sin and cos.
+ *          fusion .cu files are compiled with --fmad=false, so that the twins round alike, except
+ *          in exp, sin and cos.
  */
 #pragma once
 
@@ -50,14 +51,14 @@ struct covisible_cuda {
     int overlap;
 };
 
-/* What the model holds. */
+/* The counts of the model. */
 struct tally_cuda {
     uint32_t n_slots, n_unstable, n_free, n_points, n_stable;
     int unstable_now;
     uint64_t next_id;
 };
 
-/* What a block of pixels counted (scan_cuda.cuh), and what a group of blocks did. */
+/* The counts of a block of pixels (scan_cuda.cuh), and of a group of blocks. */
 #define SCAN_BLOCK 256
 #define SCAN_GROUP 64   /* blocks of pixels whose counts are added up */
 #define SCAN_CHUNKS 128 /* blocks that share a list whose length only the device knows */
@@ -80,7 +81,7 @@ GPU_HD static inline uint32_t scan_groups(uint32_t n)
     return (scan_blocks(n) + SCAN_GROUP - 1) / SCAN_GROUP;
 }
 
-/* Passes, each with a time of its own. */
+/* Passes, each with its own time. */
 enum session_cuda_pass {
     SESSION_CUDA_IMAGE,
     SESSION_CUDA_DEPTH,  /* the network, then metres */
@@ -106,7 +107,7 @@ struct session_dev {
 
     /* the frame */
     uint32_t frame;
-    uint32_t submap;  /* its world: known behind SESSION_CUDA_COVISIBLE */
+    uint32_t submap;  /* its submap: known behind SESSION_CUDA_COVISIBLE */
     uint8_t *picture; /* [max_image_h*max_image_w*3] as uploaded */
     uint8_t *rgb;     /* [h][w][3] */
     uint16_t *level;  /* [h][w] image_level() */
@@ -118,19 +119,19 @@ struct session_dev {
     uint8_t *sensor_sure;    /* the same */
     uint64_t *sensor_claims; /* [h][w], all unclaimed between frames */
     uint32_t *sensor_bins;   /* [SENSOR_BINS] */
-    uint8_t *trust;          /* [h][w] of depth */
-    int sensor_fill;         /* the network's depth is where the sensor has none */
+    uint8_t *trust;          /* [h][w] trust of depth */
+    int sensor_fill;         /* the network's depth fills pixels without a sensor's */
     struct camera camera;
     struct rigid T_last;
     int has_last, has_previous;
     /* where poses come from tracks, else NULL */
     struct track *track;
     struct path *path;
-    struct rigid T_guess;     /* what the motion network says */
-    struct gpu_tracks tracks; /* what tracks say ... */
-    struct views_stand stand; /* ... and where the camera is by them */
-    struct views *views; /* depth out of many views; NULL: each frame's own is fused as it is */
-    struct view view;    /* what the frame fuses: known behind SESSION_CUDA_COVISIBLE */
+    struct rigid T_guess;     /* the motion network's pose */
+    struct gpu_tracks tracks; /* the tracks' answer ... */
+    struct views_stand stand; /* ... and the camera's pose from it */
+    struct views *views;      /* depth from many views; NULL: each frame's own is fused */
+    struct view view;         /* the frame's input to fusion: known behind SESSION_CUDA_COVISIBLE */
 
     /* covisible */
     struct covisible_cuda covisible[GPU_COVISIBLE_MAX];
@@ -164,15 +165,15 @@ struct session_dev {
     struct scan_counts *counts; /* of each block of pixels */
     struct scan_group *groups;  /* of each SCAN_GROUP blocks; cleared by the first pass */
     uint64_t *chunk_counts;     /* [SCAN_CHUNKS] entries of the list that stay | that expired */
-    struct tally_cuda was;      /* before this frame: passes read it, the last ones write anew */
+    struct tally_cuda was; /* counts before this frame: passes read them, the last ones set them */
 
     /* cells: the table of cubes; NULL where points are found through maps */
     struct cell_entry *table;
     uint32_t table_mask, n_entries;
-    int table_worn;  /* it is empty, and the first pass makes it anew from the living points */
+    int table_worn;  /* it is empty, and the first pass refills it from the living points */
     uint64_t *key;   /* [max_points] the cube of each slot's point */
     uint32_t *entry; /* [n_pixels] where the pixel has its claim, or POINT_NONE */
-    int room_short;  /* stale points give way */
+    int room_short;  /* stale points may be dropped */
 
     /* the model, by slot */
     struct point_place *place;
@@ -181,8 +182,8 @@ struct session_dev {
     struct point_out *out;
     uint64_t *id;
     uint64_t *claims; /* all unclaimed between frames */
-    /* Compaction goes from one to the other. Insertion appends to the one that it goes from: points
-     * that are unstable again, then new ones. */
+    /* Compaction goes from one to the other. Insertion appends to the source of the compaction:
+     * points that are unstable again, then new ones. */
     uint32_t *unstable[2];
     int unstable_now;
     uint32_t *free_slots;
@@ -190,16 +191,16 @@ struct session_dev {
     uint64_t next_id;
 
     /* remove, change */
-    uint32_t *carved; /* slots, in the order of the pixels that voted last */
+    uint32_t *carved; /* slots, in the order of the pixels with the last vote */
     uint32_t n_carved, n_removed, n_updated, n_inserted, n_left_out;
-    uint32_t n_changed, n_withdrawn; /* changes: of updated points, of carved ones */
-    uint32_t n_recycled;             /* of the inserted: those in a slot that was free */
+    uint32_t n_changed, n_withdrawn; /* numbers of changes: of updated points, of carved ones */
+    uint32_t n_recycled;             /* inserted points in a slot that was freed */
     uint32_t n_appended;             /* to the list of unstable points */
 
     unsigned long long stamp_ns[SESSION_CUDA_PASSES + 1]; /* as in result_cuda */
 };
 
-/* What the device tells the host of a frame; in pinned memory, written by the last pass. */
+/* A frame's result for the host; in pinned memory, written by the last pass. */
 struct result_cuda {
     struct gpu_result result;
     uint64_t stamp_ns[SESSION_CUDA_PASSES + 1]; /* %globaltimer when a pass began; then the end */
@@ -213,7 +214,7 @@ struct frame_cuda {
     int has_pose, has_start, restart;
     float camera_turn[3], turn_s; /* as gpu_frame.turn */
     uint32_t submap, source, breaks, goes_on;
-    int turn; /* quarters: the depth network's picture and answer are turned (I4) */
+    int turn; /* quarter turns of the depth network's picture and answer (I4) */
     int mask; /* there is one */
     int sensor_w, sensor_h, sensor_inverse, sensor_sure; /* 0 x 0: no sensor's picture */
     struct intrinsics sensor_K;
@@ -245,7 +246,7 @@ struct session_cuda {
     struct views views;         /* the same of *host.views */
     struct track track;         /* of *host.track */
     struct path path;           /* of *host.path */
-    struct memory_cuda *memory; /* where arena and pinned come from; NULL: the driver */
+    struct memory_cuda *memory; /* source of arena and pinned; NULL: the driver */
     void *arena;                /* one piece of device memory */
     size_t arena_bytes;
     void *pinned; /* one piece, which the device has at the same address: */
@@ -254,7 +255,7 @@ struct session_cuda {
     float *depth_out;           /* [h][w] */
 };
 
-/* What the frame that `a` describes asks of many views. */
+/* The request of the frame that `a` describes to many views. */
 static inline void session_cuda_put_views(struct frame_cuda *a, const struct session_cuda *s)
 {
     const struct session_dev *d = &s->host;
@@ -274,7 +275,7 @@ static inline void session_cuda_put_views(struct frame_cuda *a, const struct ses
     a->views.frame.begins = 0;
 }
 
-/* What it asks of tracks; after session_cuda_put_sensor(). */
+/* Its request to tracks; called after session_cuda_put_sensor(). */
 static inline void session_cuda_put_tracks(struct frame_cuda *a, const struct session_cuda *s)
 {
     const struct session_dev *d = &s->host;
@@ -294,8 +295,8 @@ static inline void session_cuda_put_tracks(struct frame_cuda *a, const struct se
     a->path.frame.turn_s = a->turn_s;
 }
 
-/* The depth sensor and the mask of the frame that `a` describes. Without a sensor's picture it is
- * one of no pixels. */
+/* The depth sensor and the mask of the frame that `a` describes. Without a sensor's picture the
+ * sensor has no pixels. */
 static inline void session_cuda_put_sensor(struct frame_cuda *a, const struct session_cuda *s,
                                            const struct gpu_frame *f)
 {
@@ -317,16 +318,16 @@ size_t session_cuda_bytes(const struct gpu_session_config *c);
 MUST_CHECK int session_cuda_new(struct session_cuda **s, struct gpu *g, struct memory_cuda *memory,
                                 const struct gpu_session_config *c, cudaStream_t stream,
                                 struct err *err);
-/* Enqueues the copies of what the frame brings. */
+/* Enqueues the copies of the frame's input. */
 MUST_CHECK int session_cuda_upload(const struct session_cuda *s, const struct gpu_frame *f,
                                    cudaStream_t stream, struct err *err);
-/* Its last frame is over. */
+/* Requires that its last frame is over. */
 void session_cuda_free(struct session_cuda **s);
 MUST_CHECK int session_cuda_put_depth(struct session_cuda *s, const float *depth,
                                       cudaStream_t stream, struct err *err);
 
-/* As gpu_session_save() and its kin; on `stream`, which they wait for. The session's last frame is
- * over, its next one is not enqueued. */
+/* As gpu_session_save() and gpu_session_load(); on `stream`, which they wait for. The session's
+ * last frame must be over and its next one not yet enqueued. */
 size_t session_cuda_state_bytes(const struct session_cuda *s, cudaStream_t stream);
 MUST_CHECK int session_cuda_save(const struct session_cuda *s, uint8_t *buf, size_t cap,
                                  size_t *len, cudaStream_t stream, struct err *err);
@@ -337,7 +338,7 @@ MUST_CHECK int session_cuda_load(struct session_cuda *s, const uint8_t *buf, siz
 pass_cuda_fn image_cuda, depth_cuda, depth_end_cuda, sensor_cuda, covisible_cuda, associate_cuda,
     update_cuda, insert_cuda, remove_cuda, views_cuda, follow_cuda;
 
-/* line_mono_cuda.c: what the host does for every line of pictures. Its arguments are frame_cuda. A
+/* line_mono_cuda.c: the host's work for every line of pictures. Its arguments are frame_cuda. A
  * line without a map ends with the depth pass (its network, then metres) and depth_end_cuda(). */
 pass_cuda_fn line_mono_cuda_depth;
 extern const struct gpu_session_ops line_mono_cuda_session;

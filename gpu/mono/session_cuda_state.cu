@@ -89,7 +89,7 @@ size_t session_cuda_state_bytes(const struct session_cuda *s, cudaStream_t strea
     return l.bytes;
 }
 
-/* The arrays of the model, saved or loaded: buf is written where `kind` is device to host. */
+/* Saves or loads the arrays of the model: `kind` device to host writes buf. */
 static int copy_points(uint8_t *buf, const struct state_layout *l, const struct session_dev *d,
                        enum cudaMemcpyKind kind, cudaStream_t stream, struct err *err)
 {
@@ -118,7 +118,7 @@ static int copy_points(uint8_t *buf, const struct state_layout *l, const struct 
     return rc;
 }
 
-/* The same of many views, whose keyframes are in v itself. */
+/* The same for many views, whose keyframes are in v itself. */
 static int copy_views(uint8_t *buf, const struct state_head *h, const struct state_layout *l,
                       const struct views *v, enum cudaMemcpyKind kind, cudaStream_t stream,
                       struct err *err)
@@ -182,7 +182,7 @@ static int save_views(uint8_t *buf, const struct state_head *h, const struct sta
     return rc ? rc : session_state_finish(stream, err);
 }
 
-/* Their arrays, saved or loaded: t and p are the device's records. */
+/* Saves or loads their arrays: t and p are the device's records. */
 static int copy_path(uint8_t *buf, const struct state_layout *l, const struct track *t,
                      const struct path *p, enum cudaMemcpyKind kind, cudaStream_t stream,
                      struct err *err)
@@ -387,7 +387,7 @@ int session_cuda_load(struct session_cuda *s, const uint8_t *buf, size_t len, cu
     if (rc)
         return rc;
     take_counts(&d, &h);
-    d.table_worn = d.table != NULL; /* the first frame fills it */
+    d.table_worn = d.table != NULL; /* the first frame fills the table */
     rc = copy_points((uint8_t *)buf, &l, &d, cudaMemcpyHostToDevice, stream, err);
     if (rc == 0)
         rc = load_keyframes(s, &d, buf, &l, stream, err);

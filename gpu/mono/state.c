@@ -144,7 +144,7 @@ static const struct state_part *const state_part[] = {
     &state_cells,   &state_views, &state_path,    &state_previous};
 #define N_PARTS ((int)(sizeof state_part / sizeof *state_part))
 
-/* The parts of a row that is read: where their bodies are; len 0 of a part that is missing. */
+/* The places of the bodies in a row that is read; a missing part has len 0. */
 struct found {
     size_t at[N_PARTS], len[N_PARTS];
     int any[N_PARTS];
@@ -210,7 +210,7 @@ static int find_part(struct found *f, const struct section *s, const uint8_t *bu
     return 0;
 }
 
-/* The sections of a row that are the device's, and that this build reads. */
+/* Finds the sections of the device that this build reads. */
 static int find_parts(struct found *f, const uint8_t *buf, size_t len, struct err *err)
 {
     struct section s;
@@ -230,7 +230,7 @@ static int find_parts(struct found *f, const uint8_t *buf, size_t len, struct er
     return rc;
 }
 
-/* The numbers in the heads of all sections. */
+/* Reads the numbers in the heads of all sections. */
 static int get_heads(struct state_head *h, struct found *f, const uint8_t *buf, struct err *err)
 {
     memset(h, 0, sizeof *h);
@@ -270,7 +270,7 @@ static int check_head(const struct state_head *h, const struct gpu_session_confi
     return 0;
 }
 
-/* Where arrays lie; they fill their sections. */
+/* Finds the places of the arrays, which must fill their sections. */
 static int lay_found(struct state_layout *l, const struct state_head *h, const struct found *f,
                      struct err *err)
 {

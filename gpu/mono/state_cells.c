@@ -23,7 +23,7 @@ static void state_cells_get(struct state_head *h, struct bytes_reader *head, uns
     h->cells = 1;
 }
 
-/* Key 0 is that of an empty entry: no point has it. */
+/* Key 0 marks an empty entry: no point has it. */
 static int state_cells_check(const struct state_head *h, const struct state_layout *l,
                              const uint8_t *buf, struct err *err)
 {

@@ -1,5 +1,5 @@
 /*
- * state_internal.h - what state*.c share: the sections of a state
+ * state_internal.h - the table of sections that state*.c share
  */
 #pragma once
 
@@ -13,14 +13,14 @@ struct state_part {
     unsigned version;
     /* Does a state of these numbers have the section? NULL: every state has it. */
     int (*wanted)(const struct state_head *h);
-    /* Where its arrays lie if its body begins at `at`. Returns where the body ends. */
+    /* Places its arrays if its body begins at `at`. Returns where the body ends. */
     size_t (*lay)(struct state_layout *l, const struct state_head *h, size_t at);
-    /* The body's head, and zeros between its arrays. NULL: it has neither. */
+    /* Writes the body's head, and zeros between its arrays. NULL: it has neither. */
     void (*put)(uint8_t *buf, struct bytes_writer *head, const struct state_head *h,
                 const struct state_layout *l);
-    /* The body's head; what is wrong in it is found by check() or by its limits. */
+    /* Reads the body's head; check() or the limits find its errors. */
     void (*get)(struct state_head *h, struct bytes_reader *head, unsigned version);
-    /* The arrays, all of which lie in buf. */
+    /* Checks the arrays, all of which lie in buf. */
     int (*check)(const struct state_head *h, const struct state_layout *l, const uint8_t *buf,
                  struct err *err);
 };
@@ -42,7 +42,7 @@ static inline uint32_t state_word(const uint8_t *from, size_t i)
     return v;
 }
 
-/* The tag of a slot's point; 0: none is there. */
+/* The tag of a slot's point; 0: the slot is free. */
 static inline uint32_t state_tag(const uint8_t *place, uint32_t slot)
 {
     return state_word(place + (size_t)slot * sizeof(struct point_place), 3);

@@ -1,8 +1,8 @@
 /*
- * state_keyframes.c - the section of keyframes, with the maps of which points each of them saw
+ * state_keyframes.c - the section of keyframes, with their maps of points
  *
  * Body:    n u32 | 0 (12 bytes) | keyframes [n] | overlaps [n][n] | maps [n][h][w], which a session
- *          whose points lie in cubes has not
+ *          with cubes lacks
  */
 #include "gpu/mono/state_internal.h"
 
@@ -131,7 +131,7 @@ static int check_keyframes(const struct state_head *h, const struct state_layout
     return 0;
 }
 
-/* Each cell is empty or names a living point. */
+/* Each cell must be empty or name a living point. */
 static int check_maps(const struct state_head *h, const struct state_layout *l, const uint8_t *buf,
                       struct err *err)
 {

@@ -28,7 +28,7 @@ AT(point_stat, w_a, 16);
 AT(point_stat, last_seen, 20);
 AT(point_stat, vote_frame, 24);
 AT(point_stat, n_observations, 28);
-AT(point_stat, votes, 30); /* then the state, and in the highest bit whether it is provisional */
+AT(point_stat, votes, 30); /* the state; the highest bit is set for a provisional point */
 AT(point_out, p_q, 0);
 AT(point_out, rgb, 12);
 AT(point_out, confidence, 15);
@@ -86,7 +86,7 @@ static int point_right(const struct state_head *h, const struct point_place *pla
            isfinite(stat->w_a) && stat->w_a >= 0.0f;
 }
 
-/* Each point by itself; what state its slot is in goes to `states`. */
+/* Checks each point by itself and writes the state of its slot to `states`. */
 static int check_points(uint8_t *states, const struct state_head *h, const struct state_layout *l,
                         const uint8_t *buf, struct err *err)
 {
@@ -106,7 +106,7 @@ static int check_points(uint8_t *states, const struct state_head *h, const struc
     return 0;
 }
 
-/* A list of slots in one state: each once. The slot is struck out. */
+/* Checks a list of slots in one state, each listed once, and marks them as found. */
 static int check_list(uint8_t *states, const uint8_t *list, uint32_t n, uint32_t n_slots,
                       uint8_t state, struct err *err)
 {

@@ -1,6 +1,6 @@
 /*
- * state_normals.c - the section of normals. A state of an earlier build has none: its points begin
- * without
+ * state_normals.c - the section of normals. Without it, in a state of an earlier build, points
+ * begin without normals
  *
  * Body:    normals of all slots
  */
@@ -29,7 +29,7 @@ static void state_normals_get(struct state_head *h, struct bytes_reader *head, u
     h->normals = 1;
 }
 
-/* Any mean is one; codes are what keys have room for. */
+/* Every mean is valid; codes are limited to the range of keys. */
 static int state_normals_check(const struct state_head *h, const struct state_layout *l,
                                const uint8_t *buf, struct err *err)
 {

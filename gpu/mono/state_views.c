@@ -5,12 +5,12 @@
  *          has them, u32 each | VIEWS_STRANDS lengths of poses, mean f32 and count u32 each | 0 up
  *          to a multiple of 16 | n keyframes | their maps: grey, colours, single-view depth,
  *          measured depth, agreements, contrasts
- * Version 4: no contrasts; theirs stay 0, of which a fine sweep measures nothing.
- * Version 3: keyframes of 144 bytes, which say neither world nor walk: all were of the strand's
- * last. Version 2: the same, and no lengths; they begin anew.
- * Version 1, which had one strand for all sources: frame, keyframes taken, swept and final so far,
- *          the first one of this world: u32 each | 0 (12 bytes) | min(taken, 32) keyframes of 140
- *          bytes | their maps. It does not say whose they are, so they are passed over.
+ * Version 4: no contrasts; they stay 0, with which a fine sweep measures nothing. Version 3:
+ * keyframes of 144 bytes without submap and walk: all get the strand's last. Version 2: the same,
+ * and no lengths; they begin anew. Version 1, which had one strand for all sources: frame,
+ * keyframes taken, swept and final so far,
+ *          the first one of this submap: u32 each | 0 (12 bytes) | min(taken, 32) keyframes of 140
+ *          bytes | their maps. Their sources are not known, so they are skipped.
  */
 #include "gpu/mono/state_internal.h"
 
@@ -109,7 +109,7 @@ static size_t state_views_lay(struct state_layout *l, const struct state_head *h
 {
     size_t n = h->views_places;
 
-    if (h->views == 1) { /* all that is known of it is how many frames it had, and its length */
+    if (h->views == 1) { /* only its number of frames and its length are known */
         at += V1_HEAD_BYTES;
         l->views_kept = state_take(&at, h->views_v1_kept * (size_t)V1_KEPT_BYTES);
         return lay_kept(l, h, h->views_v1_kept, at);
@@ -183,7 +183,7 @@ static int length_valid(const struct views_length *l)
     return l->n <= VIEWS_LENGTH_FRAMES && l->mean >= -LENGTH_MOST && l->mean <= LENGTH_MOST;
 }
 
-/* A free place; or a keyframe that its strand has taken on a walk, seen by a camera. */
+/* Is the place free or a keyframe with a valid camera that its strand took on a walk? */
 static int kept_valid(const struct views_kept *k, const struct state_head *h)
 {
     uint32_t n = (uint32_t)h->w * (uint32_t)h->h;

@@ -1,6 +1,6 @@
 /*
- * state_worlds.c - the section of the keyframes' worlds. A state of an earlier build has none: all
- * of its keyframes are of the first world
+ * state_worlds.c - the section of the keyframes' submaps. Without it, in a state of an earlier
+ * build, all keyframes are of the first submap
  *
  * Body:    submaps [n_keyframes] u32
  */

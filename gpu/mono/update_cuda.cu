@@ -1,10 +1,10 @@
 /*
  * update_cuda.cu - the pass that updates: claimed points are fused with their pixels, votes against
- * points are counted, won cells are marked; beside that the frame becomes a keyframe or not
+ * points are counted, won cells are marked, and the frame becomes a keyframe or not
  *
  * Grid:    (1 + blocks of pixels, frames). Block 0 decides on the keyframe (keyframe_cuda.cuh). The
- *          others have a thread a pixel: it updates or carves the points whose claims it has, sees
- *          which cells it won and counts what the lists behind get.
+ *          others have a thread a pixel: it updates or carves the points whose claims it has, finds
+ *          the cells that it won and counts the entries of later lists.
  */
 #include "gpu/mono/scan_cuda.cuh"
 
@@ -12,13 +12,13 @@
 #include "gpu/mono/keyframe_cuda.cuh"
 #include "gpu/mono/remove_cuda.cuh"
 
-/* What associate_cuda() found out about a pixel; z = 0: it is not fused. */
+/* The results of associate_cuda() for a pixel; z = 0: it is not fused. */
 struct sight {
     uint32_t found, through, open;
     float distance, z;
 };
 
-/* All of it is asked for before any is looked at. */
+/* All loads are issued before the first use. */
 static __device__ inline struct sight load_sight(const struct session_dev *s, uint32_t pixel)
 {
     struct sight r = {POINT_NONE, POINT_NONE, 0, 0.0f, 0.0f};

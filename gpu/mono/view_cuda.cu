@@ -1,7 +1,7 @@
 /*
  * view_cuda.cu - the stages of many views (gpu/views) as a pass of line mono
  *
- * Grid:    a block a frame: when the pass began. The rest is that of views_cuda_run().
+ * Grid:    a block a frame writes when the pass began. Then come the grids of views_cuda_run().
  */
 #include "gpu/mono/scan_cuda.cuh"
 

@@ -9,21 +9,21 @@
 #include "gpu/base/point.h"
 #include "gpu/views/field_point.h"
 
-#define VIEW_TRUST_FINAL 96     /* of a keyframe's final view ... */
+#define VIEW_TRUST_FINAL 96     /* trust in a keyframe's final view ... */
 #define VIEW_TRUST_MEASURED 192 /* ... measured by views that agree */
 
 struct view {
-    uint32_t submap; /* the world that the camera stands in */
+    uint32_t submap; /* the submap that the camera is in */
     struct camera camera;
     const float *depth;   /* [h][w] metres, 0 = none */
     const uint8_t *rgb;   /* [h][w][3] */
     const uint8_t *trust; /* [h][w]; NULL = every pixel is one observation */
-    int guesses;          /* where nothing was measured, its points are provisional ... */
-    int settles;          /* ... until a view that measurements carry says what is there */
-    int is_of_views;      /* many views have made it */
+    int guesses;          /* points without a measurement are provisional ... */
+    int settles;          /* ... until a view with measurements settles them */
+    int is_of_views;      /* it was made from many views */
 };
 
-/* (V13) How many observations pixel i of a view counts for. */
+/* (V13) The number of observations that pixel i of a view counts for. */
 GPU_HD static inline int view_evidence(const struct view *view, uint32_t i,
                                        const struct fuse_params *p)
 {
@@ -33,20 +33,20 @@ GPU_HD static inline int view_evidence(const struct view *view, uint32_t i,
                                         : 1;
 }
 
-/* (V27) The step between neighbours at which neither is fused (E1), w pixels a row. */
+/* (V27) The step between neighbours beyond which neither is fused (E1), w pixels a row. */
 GPU_HD static inline float view_edge_rel(int is_of_views, int w, const struct fuse_params *p)
 {
     float most = p->mono.view_edge / (float)w;
     return is_of_views && most < p->edge_rel ? most : p->edge_rel;
 }
 
-/* (V22) Is what pixel i says provisional? */
+/* (V22) Is the point of pixel i provisional? */
 GPU_HD static inline int view_is_guess(const struct view *view, uint32_t i)
 {
     return view->guesses && view->trust[i] <= FIELD_TRUST_SINGLE;
 }
 
-/* The view that the stages of many views have left for this frame. */
+/* The view that the stages of many views have made for this frame. */
 GPU_HD static inline struct view view_of_views(const struct views *v, const uint8_t *rgb_now,
                                                uint32_t submap_now)
 {

@@ -41,7 +41,7 @@ int net_load_bytes(struct net **out, const uint8_t *data, size_t len, const char
     if (rc)
         net_free(&net);
     *out = net;
-    malloc_trim(0); /* what the parse took is large, and is not needed again */
+    malloc_trim(0); /* the parse's memory is large and not needed again */
     return rc;
 }
 

@@ -16,7 +16,7 @@ struct net_cuda {
     struct net_cuda_plan *plan;
     int n_convs;
     struct net_cuda_conv_plan **convs;  /* [n_convs], in the order of their jobs */
-    struct net_cuda_tune_layer *layers; /* the same with their arguments */
+    struct net_cuda_tune_layer *layers; /* the same convolutions with their arguments */
     struct net_cuda_tile *tiles;        /* [n_sizes][n_convs]; size s: a batch of 2^s */
     int max_batch, n_sizes;
     size_t bytes;
@@ -60,7 +60,7 @@ static int get_all(struct net_cuda *p, cudaStream_t stream, struct err *err)
     if (plan->table_bytes)
         CU_TRY(cudaMemcpyAsync(p->tables, plan->tables, plan->table_bytes, cudaMemcpyHostToDevice,
                                stream));
-    /* the tables lie in pageable memory, so they must stay until the copies are done */
+    /* the tables are in pageable memory and must stay until the copies are done */
     CU_TRY(cudaStreamSynchronize(stream));
 out:
     return rc;
@@ -97,7 +97,7 @@ static void net_describe(const struct net_cuda *p, const struct net_cuda_job *j,
     c->residual_pitch = j->residual >= 0 ? p->plan->places[j->residual].pitch : 0;
 }
 
-/* Items of a tensor in n pictures: shapes that were cut up can have several a picture. */
+/* Items of a tensor in n pictures; a reshaped tensor can have several a picture. */
 static int items_of(const struct net_cuda *p, const struct net_cuda_job *j, int n)
 {
     return n * p->g->tensors[j->step->dst].d[0];
@@ -113,7 +113,7 @@ static void conv_args(const struct net_cuda *p, const struct net_cuda_job *j,
     a->out = j->dst >= 0 ? (void *)net_place_of(p, j->dst) : (void *)p->output;
 }
 
-/* net_cuda_conv.cu does not know the node that it refuses; we add its name. */
+/* net_cuda_conv.cu does not know the node that it refuses, so we add its name. */
 static int name_node(struct err *err, int code, const struct net_step *s)
 {
     char text[ERR_TEXT_CAP];
@@ -147,8 +147,7 @@ static int make_conv(struct net_cuda *p, const struct net_cuda_job *j, cudaStrea
     return 0;
 }
 
-/* Makes all convolutions. They run one by one, so they share the scratch of the one that needs
- * most. */
+/* Makes all convolutions. They run one by one, so they share scratch for the largest need. */
 static int make_convs(struct net_cuda *p, cudaStream_t stream, struct err *err)
 {
     size_t scratch = 0, counters = 0;
@@ -173,8 +172,7 @@ out:
     return rc;
 }
 
-/* Tile shapes are chosen by rule, or measured where that is asked for and where a batch of n is n
- * items for every convolution. */
+/* Chooses tile shapes by rule, or by measuring if requested and every batch of n is n items. */
 static int choose_tiles(struct net_cuda *p, const struct net_cuda_config *config,
                         cudaStream_t stream, struct err *err)
 {
@@ -268,7 +266,7 @@ int net_cuda_new(struct net_cuda **out, const struct net *net, const struct net_
     p->max_batch = config->max_batch;
     while (1 << p->n_sizes <= p->max_batch)
         p->n_sizes++;
-    /* the limit is on what a model may ask for one picture; the number of pictures is our choice */
+    /* the limit bounds a model's memory for one picture; we choose the number of pictures */
     if ((rc = net_graph_new(&p->g, net, 1, config->h, config->w, &limits, err)) ||
         (rc = net_cuda_plan_new(&p->plan, p->g, limits.max_plan_bytes, err)))
         goto out;
@@ -296,7 +294,7 @@ void net_cuda_free(struct net_cuda **out)
         return;
     for (int i = 0; i < p->n_convs; i++)
         net_cuda_conv_free(&p->convs[i]);
-    /* the context may be lost; then the driver frees nothing, and we can do nothing about it */
+    /* if the context is lost, the driver frees nothing, and there is no remedy */
     (void)cudaFree(p->input);
     (void)cudaFree(p->output);
     (void)cudaFree(p->arena);

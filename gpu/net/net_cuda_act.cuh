@@ -8,7 +8,7 @@
 
 #include <cuda_runtime.h>
 
-/* All of them but NET_ACT_RELU. */
+/* All activations but NET_ACT_RELU. */
 static __device__ __forceinline__ float net_cuda_act_rare(int kind, float a, float b, float x)
 {
     switch (kind) {

@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* K is cut into parts for a device of so many multiprocessors, whatever the device: the bits depend
+/* K is cut into parts for this number of multiprocessors on every device, because the bits depend
  * on the cut. */
 #define PROCESSORS 132
 #define PART_MIN 256
-/* Split runs are offered while their parts still find idle multiprocessors. */
+/* Split runs are offered while idle multiprocessors remain for their parts. */
 #define SPLIT_BLOCKS (PROCESSORS * 4)
 #define HALF_LARGEST 65504.0f
 
@@ -20,7 +20,7 @@ typedef void (*conv_fn)(const conv_launch);
 struct conv_row {
     int bm, bn, bk, threads, smem, per_block; /* per_block: floats of a part */
     conv_fn part, parts, four;                /* four: NULL where there is none */
-    int halo;                                 /* smem: of the weights alone */
+    int halo;                                 /* smem: of the weights only */
 };
 
 template <class S> static constexpr conv_row row_make(conv_fn four = NULL)
@@ -95,7 +95,7 @@ static const conv_row rows[] = {
 struct net_cuda_conv_plan {
     struct net_cuda_conv conv;
     int four, max_batch;
-    int max_smem; /* of a block on this device */
+    int max_smem; /* largest shared memory of a block on this device */
     struct conv_launch launch;
     size_t bytes;
     __half *weights;
@@ -147,9 +147,8 @@ static int plan_check(const struct net_cuda_conv *c, int max_batch, struct err *
 }
 
 /*
- * Cuts K into parts of at least PART_MIN, so many that tiles of 64 x 64 of a single picture fill
- * the device. The cut depends on the layer alone. Steps are of 64 where that pads little, else of
- * 32.
+ * Cuts K into parts of at least PART_MIN, enough for tiles of 64 x 64 of one picture to fill the
+ * device. The cut depends only on the layer. Steps are 64 long if that pads little, else 32.
  */
 static void plan_cut(struct net_cuda_conv_plan *p, int k)
 {
@@ -212,7 +211,7 @@ static void plan_launch(struct net_cuda_conv_plan *p)
     plan_cut(p, l->taps_y * l->taps_x * l->chunks * 8);
 }
 
-/* Where weight (channel in, ky, kx) stands in a row of K. */
+/* The place of weight (channel in, ky, kx) in a row of K. */
 static size_t pack_place(const struct net_cuda_conv_plan *p, int ci, int ky, int kx)
 {
     const struct conv_launch *l = &p->launch;
@@ -226,7 +225,7 @@ static size_t pack_place(const struct net_cuda_conv_plan *p, int ci, int ky, int
     return (size_t)(tap_y + kx) * l->chunks * 8 + (size_t)(ci < c0 ? ci : l->chunks0 * 8 + ci - c0);
 }
 
-/* weights [cout][cin][kh][kw] -> [cout8][k_pad] halves, zero where there is none. */
+/* Packs weights [cout][cin][kh][kw] to [cout8][k_pad] halves, padded with zeros. */
 static int pack_weights(const struct net_cuda_conv_plan *p, __half *to, const float *weights,
                         struct err *err)
 {
@@ -291,7 +290,7 @@ static int tile_count(const struct net_cuda_conv_plan *p, const conv_row *r, int
     return div_up((int64_t)n * l->ohw, r->bm) * tiles_n;
 }
 
-/* Shared memory of a block. Where the patches are huge it is more than any device has. */
+/* Shared memory of a block; for huge patches it exceeds that of every device. */
 static int tile_smem(const struct net_cuda_conv_plan *p, const conv_row *r)
 {
     const struct conv_launch *l = &p->launch;
@@ -307,7 +306,7 @@ static int tile_smem(const struct net_cuda_conv_plan *p, const conv_row *r)
     return bytes < 1e9 ? (int)bytes : 1000000000;
 }
 
-/* What net_cuda_conv_halo.cuh needs; a single tap has nothing to gain. */
+/* Does the layer meet the needs of net_cuda_conv_halo.cuh? A single tap gains nothing there. */
 static int tile_halo_fits(const struct net_cuda_conv_plan *p, int split)
 {
     const struct conv_launch *l = &p->launch;
@@ -316,7 +315,7 @@ static int tile_halo_fits(const struct net_cuda_conv_plan *p, int split)
            l->step_x == 1 && l->taps_y * l->taps_x > 1 && l->chunks0 % 2 == 0 && l->chunks % 2 == 0;
 }
 
-/* A shape fits where K falls into its steps, the device has the memory, and half of it has work. */
+/* A shape fits if its step divides K, the device has the memory, and half of the tile has work. */
 static int tile_fits(const struct net_cuda_conv_plan *p, const conv_row *r, int n, int split)
 {
     const struct conv_launch *l = &p->launch;
@@ -333,10 +332,10 @@ static int tile_fits(const struct net_cuda_conv_plan *p, const conv_row *r, int 
 }
 
 /*
- * Microseconds by rule: rounds of the blocks that fit on the device at once, each as long as the
- * products of a multiprocessor's blocks or the latency of one block's steps. The constants were
- * fitted to the depth network at batches 1, 4, 8 and 32 on an H200, with all shapes but the halo's:
- * what the rule chose took 2 % longer than the fastest, which was among the first 16.
+ * Microseconds by rule: blocks run in rounds that fill the device; a round takes the time of a
+ * multiprocessor's products or the latency of a block's steps. The constants were fitted to the
+ * depth network at batches 1, 4, 8 and 32 on an H200, with all shapes but the halo's: the rule's
+ * choice took 2 % longer than the fastest, which was among the first 16.
  */
 static double tile_cost(const struct net_cuda_conv_plan *p, const conv_row *r, int n, int split)
 {
@@ -394,7 +393,7 @@ int net_cuda_conv_tiles(const struct net_cuda_conv_plan *p, int n, struct net_cu
 
 /* ---------------------------------------------------------------------------- verbs */
 
-/* Shared memory beyond 48 KiB has to be asked for, once a kernel. */
+/* Requests shared memory beyond 48 KiB, once a kernel. */
 static int plan_allow(struct net_cuda_conv_plan *p, struct err *err)
 {
     int device, rc;

@@ -1,6 +1,6 @@
 /*
- * net_cuda_conv_halo.cuh - the convolution kernel for layers of stride one: its pixels in shared
- * memory once, and not once a tap
+ * net_cuda_conv_halo.cuh - the convolution kernel for layers of stride one: it loads pixels to
+ * shared memory once, not once a tap
  *
  * A block makes BM / 16 rows x 16 columns of one picture x BN channels. It loads the patch of every
  * source that these pixels see, as stored (an upsampled source at half size), and then walks over K
@@ -27,7 +27,7 @@ static __host__ __device__ inline int halo_side(int n, int k, int up)
 struct halo_patch {
     uint32_t at;         /* in shared memory */
     int chunks, up;      /* of a pixel */
-    int w, odd_y, odd_x; /* odd: the first output sees the second half of an upsampled pixel */
+    int w, odd_y, odd_x; /* odd: the first output reads the second half of an upsampled pixel */
     int shift, mask;     /* g(i) = i >> shift & mask */
 
     __device__ __forceinline__ void open(const conv_launch &p, const conv_source &s, int chunks_,
@@ -48,8 +48,7 @@ struct halo_patch {
         return at + (pixel * chunks + (c ^ (pixel >> shift & mask))) * 16;
     }
 
-    /* All of it, with zeros outside the picture; y, x: the first input pixel that the block
-     * sees. */
+    /* Loads a whole patch, zeros outside the picture; y, x: the block's first input pixel. */
     template <int THREADS>
     __device__ __forceinline__ void load(const conv_source &s, int img, int y, int x, int h) const
     {
@@ -72,7 +71,7 @@ struct halo_patch {
     }
 };
 
-/* Where in K the block stands: the same for all its threads. */
+/* The block's position in K: the same for all its threads. */
 struct halo_walk {
     int ky, kx, c;
 
@@ -106,7 +105,7 @@ halo_step(float (&acc)[S::MI][S::NI][4], const conv_launch &p, const halo_patch 
 #pragma unroll
         for (int i = 0; i < S::MI; i++) {
             const int y = (row + i + k.ky + q.odd_y) >> q.up;
-            /* behind the last tap stand the zeros that K was padded with */
+            /* the zeros that pad K come behind the last tap */
             conv_ldmatrix(fa[i], k.ky < p.taps_y ? q.place(y * q.w + x, c) : zeros);
         }
 #pragma unroll
@@ -121,7 +120,7 @@ halo_step(float (&acc)[S::MI][S::NI][4], const conv_launch &p, const halo_patch 
     }
 }
 
-/* Which outputs are the block's. */
+/* The block's outputs. */
 template <class S> struct halo_tile {
     int img, oy, ox, n0;
 

@@ -24,7 +24,7 @@ struct conv_source {
     int h, w, pitch, up; /* as stored */
 };
 
-/* What a launch gets, by value. A "tap" is one (ky, kx), or with four channels (ky, two kx). */
+/* A launch's arguments, by value. A "tap" is one (ky, kx), or with four channels (ky, two kx). */
 struct conv_launch {
     struct conv_source src0, src1;
     const __half *weights; /* [cout8][k_pad] */
@@ -36,7 +36,7 @@ struct conv_launch {
     int m, ohw, oh, ow, h, w;
     int stride_y, stride_x, org_y, org_x; /* input = output * stride + org + tap * step */
     int step_y, step_x, dil_x;
-    int taps_y, taps_x, chunks0, chunks; /* of a tap: of source 0, of both */
+    int taps_y, taps_x, chunks0, chunks; /* chunks of a tap: of source 0, of both */
     int k_pad, k_part, segments;         /* halves; a part's length */
     int tiles_n, cout, cout8, out_pitch, residual_pitch;
     int pair, out_float; /* pair: two pixels of four channels lie in one aligned 16-byte word */
@@ -58,8 +58,9 @@ template <int BM_, int BN_, int WM_, int WN_, int BK_, int STAGES_> struct conv_
 
 /* ---------------------------------------------------------------------------- instructions */
 
-/* Copies of 16 bytes pass by the first-level cache, which measured faster. Copies of eight go
- * through it, because the instruction has no other way. Both write zeros where `real` is false. */
+/* Copies of 16 bytes bypass the first-level cache, which was faster when measured. Copies of eight
+ * go through it, because their instruction has no other mode. Both write zeros where `real` is
+ * false. */
 static __device__ __forceinline__ void conv_copy16(uint32_t to, const void *from, bool real)
 {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from),
@@ -98,7 +99,7 @@ static __device__ __forceinline__ void conv_mma(float d[4], const uint32_t a[4],
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
-/* Where chunk `c` of row `row` lies in a tile of rows of CC chunks, in bytes. */
+/* The place of chunk `c` of row `row` in a tile of rows of CC chunks, in bytes. */
 template <int CC> static __device__ __forceinline__ int conv_swizzle(int row, int c)
 {
     return (row * CC + (c ^ (CC == 8 ? row & 7 : (row >> 1) & 3))) * 16;
@@ -208,8 +209,7 @@ template <class S, bool FOUR> struct conv_loader {
 
 /* ---------------------------------------------------------------------------- products */
 
-/* One step: BK / 16 times WM x WN x 16 for each warp. a, b: where this lane's ldmatrix rows
- * begin. */
+/* One step: BK / 16 times WM x WN x 16 for each warp. a, b: this lane's first ldmatrix rows. */
 template <class S>
 static __device__ __forceinline__ void conv_step(float (&acc)[S::MI][S::NI][4], uint32_t a,
                                                  uint32_t b)
@@ -248,9 +248,9 @@ static __device__ __forceinline__ void conv_add(float (&sum)[S::MI][S::NI][4],
 }
 
 /*
- * Leaves this part's sums in scratch [tile][part][quad of accumulators][thread] and counts the
- * blocks of the tile that did so. Returns true in the last of them, with the sum of all parts in
- * acc, added in order.
+ * Stores this part's sums in scratch [tile][part][quad of accumulators][thread] and counts the
+ * tile's finished blocks. Returns true in the last one, with the sum of all parts in acc, added in
+ * order.
  */
 template <class S>
 static __device__ __forceinline__ bool conv_meet(const conv_launch &p,
@@ -291,7 +291,7 @@ static __device__ __forceinline__ bool conv_meet(const conv_launch &p,
 
 /* ---------------------------------------------------------------------------- answers */
 
-/* A call, so that the activations that few networks use do not swell every kernel. */
+/* This is not inlined, so that rare activations do not swell every kernel. */
 static __device__ __noinline__ float conv_act_rare(int kind, float a, float b, float x)
 {
     return net_cuda_act_rare(kind, a, b, x);
@@ -343,7 +343,7 @@ static __device__ __forceinline__ void conv_answer(const conv_launch &p, float (
             o[(size_t)k * p.ohw] = v[k];
 }
 
-/* n0: the warp's first channel; pixel(row of the warp) is where it goes, -1 = nowhere. */
+/* n0: the warp's first channel; pixel(row of the warp) is the output pixel, -1 = none. */
 template <class S, class Pixel>
 static __device__ __forceinline__ void
 conv_finish(const conv_launch &p, const float (&acc)[S::MI][S::NI][4], int n0, Pixel pixel)

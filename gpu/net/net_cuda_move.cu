@@ -29,7 +29,7 @@ __device__ static inline const __half *pixel(const net_cuda_view &t, int item, i
     return t.p + (((size_t)item * t.d[2] + y) * t.d[3] + x) * t.pitch;
 }
 
-/* Channels c ... c+7 (c a multiple of 8) of a pixel; those that the pitch has not are 0. */
+/* Channels c ... c+7 (c a multiple of 8) of a pixel; channels beyond the pitch are 0. */
 __device__ static inline eight load8(const net_cuda_view &t, int item, int y, int x, int c)
 {
     const __half *at = pixel(t, item, y, x) + c;
@@ -47,7 +47,7 @@ __device__ static inline float load1(const net_cuda_view &t, int item, int c, in
     return __half2float(pixel(t, item, y, x)[c]);
 }
 
-/* The same with d0 counted by itself, as the graph has it. */
+/* The same with d0 as an index of its own, as in the graph. */
 __device__ static inline float load_at(const net_cuda_view &t, int picture, const int at[4])
 {
     return load1(t, picture * t.d[0] + at[0], at[1], at[2], at[3]);
@@ -55,7 +55,7 @@ __device__ static inline float load_at(const net_cuda_view &t, int picture, cons
 
 /* ---------------------------------------------------------------------------------- values */
 
-/* What a thread makes: channels c ... c+7 of a pixel of dst. */
+/* The output of a thread: channels c ... c+7 of a pixel of dst. */
 struct spot {
     int item, y, x, c;
 };
@@ -96,9 +96,8 @@ __device__ static void binary8(const net_cuda_move &m, spot s, float v[8])
                                      : v[k] / b[k];
 }
 
-/* Kernel positions begin ... end-1 of an output row (or column) look into the picture, position i
- * at at + i * dil. Loops without a condition inside let the compiler have several loads under
- * way. */
+/* Kernel positions begin ... end-1 of an output row (or column) lie in the picture, position i at
+ * at + i * dil. Without a condition in the loop the compiler can overlap several loads. */
 struct span {
     int at, dil, begin, end;
 };
@@ -110,7 +109,7 @@ __device__ static inline span span_of(const net_window &w, int axis, int out, in
     return {at, dil, at < 0 ? (-at + dil - 1) / dil : 0, at >= size ? 0 : min(end, w.k[axis])};
 }
 
-/* The largest is taken in halves, which is exact. */
+/* The maximum is computed in halves, which is exact. */
 __device__ static void max8(const net_cuda_move &m, spot s, float v[8])
 {
     const net_cuda_view &t = m.src[0];
@@ -189,7 +188,7 @@ __device__ static void finish8(const net_cuda_move &m, spot s, float v[8])
     }
 }
 
-/* The terms of one kernel position (a, b), which looks at source pixel (y, x). */
+/* The terms of one kernel position (a, b), which reads source pixel (y, x). */
 __device__ static void taps8(const net_cuda_move &m, spot s, int a, int b, int y, int x, float v[8])
 {
     const net_cuda_view &t = m.src[0];
@@ -216,7 +215,7 @@ __device__ static void conv8(const net_cuda_move &m, spot s, float v[8])
 }
 
 /* Input (y, x) adds to output (y * stride - lo + a * dil, ...). The thread of an output goes
- * through the kernel and takes the inputs that add to it. */
+ * through the kernel and adds up these inputs. */
 __device__ static void deconv8(const net_cuda_move &m, spot s, float v[8])
 {
     for (int k = 0; k < 8; k++)
@@ -235,7 +234,7 @@ __device__ static void deconv8(const net_cuda_move &m, spot s, float v[8])
     finish8(m, s, v);
 }
 
-/* Where element `at` of dst comes from, for the steps that only move numbers. */
+/* The source of element `at` of dst, for the steps that only move numbers. */
 __device__ static void origin(const net_cuda_move &m, const int at[4], int from[4])
 {
     const int *in = m.src[0].d, *out = m.dst.d;
@@ -323,7 +322,7 @@ __global__ static void eights_kernel(const __grid_constant__ net_cuda_move m, in
     }
 }
 
-/* Channels that a part writes: more than it has where no other part writes the zeros behind. */
+/* Channels that a part writes: its own, and the zeros behind them if no other part writes these. */
 __host__ __device__ static inline int part_width(const net_cuda_move &m)
 {
     return m.axis != 1 ? m.dst.pitch : m.is_last ? m.dst.pitch - m.from : m.src[0].d[1];

@@ -1,5 +1,5 @@
 /*
- * net_cuda_move.h - every step of a network that is no plain convolution, one kernel launch each
+ * net_cuda_move.h - all steps of a network except plain convolutions, one kernel launch each
  *
  * The kernels take any shape: a thread makes 8 channels of a pixel, or one number. Sums are
  * float32, from the first term to the last in one thread, so their order does not depend on the
@@ -24,8 +24,8 @@ struct net_cuda_view {
 };
 
 /*
- * What a kernel gets; the fields are net_step's, tables are device memory. Three kinds of moves are
- * no whole steps:
+ * The arguments of a kernel; the fields are net_step's, tables are device memory. Three kinds of
+ * moves are only parts of steps:
  *     NET_STEP_NONE    src[0] under another pitch
  *     NET_STEP_CONCAT  src[0] as the part of dst that begins at `from` along `axis`
  *     answer set       src[0] as float32 in row-major order

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ALIGN 256 /* as the device's allocator aligns; a multiple of every vector load */
+#define ALIGN 256 /* alignment of the device's allocator; a multiple of every vector load */
 
 /* ---------------------------------------------------------------------------------- folding */
 
@@ -43,7 +43,7 @@ static void count_uses(const struct net_graph *g, struct uses *u)
     u[g->output].other++;
 }
 
-/* Concats are folded first: a convolution that reads a folded one loads the sources of it. */
+/* Concats are folded first: a convolution that reads a folded concat loads its sources. */
 static void fold(struct net_cuda_plan *p, struct uses *u)
 {
     const struct net_graph *g = p->g;
@@ -102,8 +102,7 @@ static int add_table(struct net_cuda_plan *p, const void *data, size_t bytes, si
     return 0;
 }
 
-/* Weights for the plain kernels: [kh][kw][I/g][O], so that neighbouring threads, which have
- * neighbouring outputs, read neighbours. */
+/* Weights for the plain kernels: [kh][kw][I/g][O], so that neighbouring outputs read neighbours. */
 static int add_weights(struct net_cuda_plan *p, const struct net_step *s, struct net_cuda_job *j,
                        struct err *err)
 {
@@ -135,7 +134,7 @@ static int step_tables(struct net_cuda_plan *p, struct net_cuda_job *j, struct e
     size_t channels = (size_t)d[1] * sizeof(float);
     int rc = 0;
     if (s->kind == NET_STEP_CONV || s->kind == NET_STEP_DECONV)
-        rc = add_weights(p, s, j, err); /* the scale is in them */
+        rc = add_weights(p, s, j, err); /* the weights contain the scale */
     if (!rc && s->kind == NET_STEP_AFFINE && s->scale)
         rc = add_table(p, s->scale, channels, &j->scale, err);
     if (!rc && s->bias)
@@ -153,7 +152,7 @@ static int step_tables(struct net_cuda_plan *p, struct net_cuda_job *j, struct e
     return rc;
 }
 
-/* What a convolution loads for one tensor: itself, or what a folded remap would have doubled. */
+/* The source that a convolution loads for a tensor: itself, or the input of a folded remap. */
 static void load_from(struct net_cuda_plan *p, const struct uses *u, int tensor,
                       struct net_cuda_job *j)
 {
@@ -170,7 +169,7 @@ static int emit_conv(struct net_cuda_plan *p, const struct net_step *s, const st
     struct net_cuda_job *j;
     if (residual >= 0 && is_narrow(p, residual))
         residual = p->wide;
-    /* the network's answer, if no other node reads it, leaves the convolution as float32 */
+    /* the convolution writes the network's answer as float32 if no other node reads it */
     answers = s->dst == p->g->output && u[s->dst].other == 1 && !u[s->dst].conv;
     j = add_job(p, NET_CUDA_CONV, s);
     if (p->places[src].folded)

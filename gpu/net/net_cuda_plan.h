@@ -1,11 +1,12 @@
 /*
- * net_cuda_plan.h - what the CUDA executor decides before it meets a device (shared by net_cuda*.c
- * and tests alone; no CUDA in it)
+ * net_cuda_plan.h - the CUDA executor's decisions that need no device (for net_cuda*.c and tests
+ * only; no CUDA calls)
  *
  *     place   a tensor of the graph: its pitch and its place in the arena, for one picture. Folded
- *             tensors have none: their readers, convolutions all, load from what they were made of.
+ *             tensors have none: their readers, all convolutions, load their sources.
  *     job     one launch of run(): a fused convolution, or a move (every other step)
- *     table   what moves read beside tensors: indices, weights, factors; one block, uploaded once
+ *     table   data that moves read beside tensors: indices, weights, factors; one block, uploaded
+ *             once
  *
  * Layout:  a tensor [d0][c][h][w] of the graph, which is made for one picture, is stored as
  *          [picture][d0][h][w][pitch] halves; pitch = c rounded up to 8 and channels from c on are
@@ -20,7 +21,7 @@
 struct net_cuda_place {
     int pitch;
     int folded;
-    struct net_mem_span span; /* of one picture; the arena holds max_batch times as much */
+    struct net_mem_span span; /* place of one picture; the arena holds max_batch times as much */
 };
 
 enum net_cuda_job_kind {
@@ -59,5 +60,5 @@ MUST_CHECK int net_cuda_plan_new(struct net_cuda_plan **p, const struct net_grap
                                  size_t max_bytes, struct err *err);
 void net_cuda_plan_free(struct net_cuda_plan **p);
 
-/* The dimensions of a place: those of the graph's tensor. */
+/* The dimensions of a place, equal to those of the graph's tensor. */
 const int *net_cuda_plan_dims(const struct net_cuda_plan *p, int place);

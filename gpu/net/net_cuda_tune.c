@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* How many are measured of the shapes that the rule puts in order: none behind the 16th has won. */
+/* How many shapes are measured, in the rule's order: none behind the 16th has ever won. */
 #define CANDIDATES 28
 #define ALL_TILES 64
 #define REPEATS 5
@@ -76,7 +76,7 @@ static int tile_known(const struct net_cuda_conv_plan *p, int n, struct net_cuda
     return 0;
 }
 
-/* 1 if the file is this key's and every line names a tile that fits. */
+/* Does the file have this key, and does every line name a tile that fits? */
 static int file_read(struct net_cuda_tile *tiles, const char *path, const struct key *k,
                      const struct net_cuda_tune_layer *layers)
 {
@@ -156,7 +156,7 @@ static int tile_time(float *ms, const struct net_cuda_tune_layer *l, struct net_
         CU_TRY(cudaEventRecord(event[1], stream));
         CU_TRY(cudaEventSynchronize(event[1]));
         CU_TRY(cudaEventElapsedTime(&t, event[0], event[1]));
-        /* the first warms the caches up */
+        /* the first run warms up the caches */
         if (r > 0 && t < *ms)
             *ms = t;
     }

@@ -4,8 +4,8 @@
  * The shapes differ in time alone, never in bits (net_cuda_conv.h, "Order"): so a measurement may
  * be noisy, and a file of another machine does no harm but to speed.
  * File:    <cache_path>/tiles-<GPU>-<driver>-<hash of the layers>.txt, written under a temporary
- *          name and renamed. What does not fit these layers in every line is ignored and measured
- *          again; a folder that cannot be written costs only the next start its measurement.
+ *          name and renamed. A file with a line that does not fit these layers is ignored and
+ *          measured again; if the folder cannot be written, the next start measures again.
  */
 #pragma once
 
@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-/* A convolution in its place: measuring runs it there, and overwrites args.out. */
+/* A convolution with its arguments: measuring runs it and overwrites args.out. */
 struct net_cuda_tune_layer {
     const struct net_cuda_conv_plan *plan;
     struct net_cuda_conv_args args;
@@ -29,7 +29,7 @@ void net_cuda_tune_rule(struct net_cuda_tile *tiles, const struct net_cuda_tune_
                         int n_layers, int n_sizes);
 
 /*
- * net_cuda_tune_run - the same from the file in cache_path, else measured and written there
+ * net_cuda_tune_run - reads the shapes from the file in cache_path, else measures and writes them
  *
  * In:      cache_path: NULL or "" = no file
  * Returns: 0; ERR_MEMORY; ERR_DEVICE

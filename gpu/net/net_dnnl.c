@@ -26,7 +26,7 @@ static int probe_block(struct net_dnnl *p)
     return block == 8 || block == 16 ? block : 0;
 }
 
-/* Makes memory objects over the arena and the argument lists of all jobs, so that run() only runs
+/* Makes memory objects over the arena and the argument lists of all jobs, so run() only runs
  * them. */
 static int bind(struct net_dnnl *p, struct err *err)
 {
@@ -112,7 +112,7 @@ void net_dnnl_free(struct net_dnnl **plan)
     net_graph_free(&p->g);
     free(p);
     *plan = NULL;
-    malloc_trim(0); /* tens of megabytes, in pieces below the allocator's own threshold */
+    malloc_trim(0); /* frees tens of megabytes, in pieces below the allocator's own threshold */
 }
 
 static const float *data_of(const struct net_dnnl *p, int store)

@@ -1,11 +1,11 @@
 /*
- * net_dnnl.h - the inside of the oneDNN executor, shared by net_dnnl*.c alone
+ * net_dnnl.h - the inside of the oneDNN executor, only for net_dnnl*.c
  *
- *     store   one tensor in one layout: a place in the arena. A tensor has its first store and,
- *             where a reader wants another layout, copies. A store may be a part of another
+ *     store   one tensor in one layout: a place in the arena. A tensor has its first store and, if
+ *             a reader needs another layout, copies. A store may be a part of another store
  *             (concat).
  *     job     one thing that run() does: a oneDNN primitive or a loop of net_dnnl_loop.c
- *     blob    weights and factors in the layout that a primitive asked for
+ *     blob    weights and factors in a primitive's layout
  *
  * new(): every step of the graph emits jobs and stores; then stores get places in the arena by
  * lifetime, and only then memory objects are made. run() walks the jobs.
@@ -22,8 +22,8 @@ enum layout { LAYOUT_PLAIN, LAYOUT_LAST, LAYOUT_BLOCK8, LAYOUT_BLOCK16, LAYOUT_O
 struct store {
     dnnl_memory_desc_t md;
     enum layout layout;
-    struct net_mem_span span; /* jobs and place: of roots alone */
-    int root;                 /* itself, or the store whose bytes these are */
+    struct net_mem_span span; /* jobs and place: only of roots */
+    int root;                 /* itself, or the store that contains its bytes */
     size_t root_at;           /* bytes from the root's begin */
     int user;                 /* 1: the caller's memory, no place in the arena */
     dnnl_memory_t mem;
@@ -44,7 +44,7 @@ struct job {
     int n_args;
     struct {
         int arg;
-        int store, blob; /* one of them, the other -1; both -1: the scratchpad */
+        int store, blob; /* one of them is set, the other -1; both -1: the scratchpad */
     } ref[JOB_ARGS];
     dnnl_exec_arg_t args[JOB_ARGS];
     dnnl_memory_t scratch;
@@ -53,13 +53,13 @@ struct job {
     int loop_src, loop_dst;
 };
 
-/* What is decided about a tensor before anything is emitted. */
+/* The decisions about a tensor before jobs are emitted. */
 struct place {
     int store;     /* its first store, -1 = not made yet */
-    int part_of;   /* tensor of a concat in whose store it is written; -1 = none */
+    int part_of;   /* tensor of the concat whose store it is written to; -1 = none */
     int channel;   /* where in it */
     int over;      /* residual whose store it overwrites, -1 = none */
-    int shared;    /* its bytes are seen under another shape too: not to be overwritten */
+    int shared;    /* its bytes also have another shape: must not be overwritten */
     int last_read; /* step */
 };
 
@@ -106,15 +106,15 @@ int net_dnnl_emit_own(struct net_dnnl *p, int tensor, int plain, struct err *err
 /* Out: *store: the store that the tensor's writer should write to, because the tensor is a part of
  * a concat or may overwrite a residual; -1: any store will do. */
 MUST_CHECK int net_dnnl_emit_wanted(struct net_dnnl *p, int tensor, int *store, struct err *err);
-/* Gives the tensor a store of the layout that its writer chose: the wanted one if that has it, else
- * a new one. Returns index or code. */
+/* Gives the tensor a store of the layout that its writer chose: the wanted store if it has that
+ * layout, else a new one. Returns index or code. */
 int net_dnnl_emit_put(struct net_dnnl *p, int tensor, int wanted, const dnnl_memory_desc_t *md,
                       struct err *err);
 MUST_CHECK int net_dnnl_emit_loop(struct net_dnnl *p, const struct net_dnnl_loop *l, int from,
                                   int to, struct err *err);
 MUST_CHECK int net_dnnl_emit_copy(struct net_dnnl *p, int from, int to, struct err *err);
 struct job *net_dnnl_emit_job(struct net_dnnl *p, const struct net_step *s, struct err *err);
-/* One of store and blob is -1; both are for the scratchpad. A job has room for all it can have. */
+/* One of store and blob is -1; both are for the scratchpad. A job has room for all arguments. */
 void net_dnnl_emit_arg(struct net_dnnl *p, struct job *j, int arg, int store, int blob);
 int net_dnnl_emit_fail(struct err *err, const struct net_step *s, const char *what,
                        dnnl_status_t status);
@@ -125,6 +125,6 @@ MUST_CHECK int net_dnnl_emit_finish(struct net_dnnl *p, struct job *j, dnnl_prim
 /* net_dnnl_prim.c: a step to a primitive; net_dnnl_move.c: a step to copies and loops */
 MUST_CHECK int net_dnnl_prim(struct net_dnnl *p, const struct net_step *s, struct err *err);
 MUST_CHECK int net_dnnl_move(struct net_dnnl *p, const struct net_step *s, struct err *err);
-/* A resize by whole factors, which oneDNN has. */
+/* A resize by whole factors, which oneDNN supports. */
 MUST_CHECK int net_dnnl_prim_resample(struct net_dnnl *p, const struct net_step *s,
                                       struct err *err);

@@ -1,4 +1,4 @@
-/* Stores and jobs of a plan: what steps become, before there is any memory. */
+/* Stores and jobs of a plan: steps become these before memory is allocated. */
 #include "gpu/net/net_dnnl.h"
 
 #include "proto/array.h"
@@ -190,7 +190,7 @@ int net_dnnl_emit_wanted(struct net_dnnl *p, int tensor, int *store, struct err 
     if (at->part_of < 0)
         return 0;
     whole = p->places[at->part_of].store;
-    if (whole < 0) { /* the part that is written first makes the memory of the whole */
+    if (whole < 0) { /* the first part that is written makes the store of the whole concat */
         if ((rc = net_dnnl_emit_wanted(p, at->part_of, &whole, err)))
             return rc;
         if (whole < 0) {

@@ -9,7 +9,7 @@ static int move_concat(struct net_dnnl *p, const struct net_step *s, struct err 
     const struct net_tensor *t = p->g->tensors;
     struct place *dst = &p->places[s->dst];
     int at = 0, rc;
-    if (dst->store < 0) { /* no part asked for it */
+    if (dst->store < 0) { /* no part has made the concat's store */
         dnnl_memory_desc_t md;
         int last = p->stores[p->places[s->src[0]].store].layout == LAYOUT_LAST;
         if ((rc = net_dnnl_emit_md(t[s->dst].d, last ? LAYOUT_LAST : LAYOUT_PLAIN, &md, err)))
@@ -24,7 +24,7 @@ static int move_concat(struct net_dnnl *p, const struct net_step *s, struct err 
         dnnl_dims_t dims, from = {0};
         int part;
         if (src->part_of == s->dst && p->stores[src->store].root == p->stores[dst->store].root)
-            continue; /* its writer put it there */
+            continue; /* its writer wrote it in place */
         for (int i = 0; i < 4; i++)
             dims[i] = t[s->src[k]].d[i];
         from[s->axis] = at;
@@ -39,7 +39,7 @@ static int move_concat(struct net_dnnl *p, const struct net_step *s, struct err 
     return 0;
 }
 
-/* The bytes of a plain store under another descriptor, copied to where the result ought to be. */
+/* Copies the bytes of a plain store under another descriptor to the result's place. */
 static int copy_view(struct net_dnnl *p, const struct net_step *s, int src,
                      const dnnl_memory_desc_t *view, struct err *err)
 {

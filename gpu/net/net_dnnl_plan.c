@@ -1,4 +1,4 @@
-/* Where the stores of a plan lie, and in which order its steps become jobs. */
+/* The places of a plan's stores, and the order in which its steps become jobs. */
 #include "gpu/net/net_dnnl.h"
 
 #include <stdlib.h>
@@ -8,8 +8,7 @@
 
 /* ------------------------------------------------------------------------------ before emission */
 
-/* Where all parts of a concat begin at block borders, in one picture, their writers can write them
- * in place. */
+/* If all parts of a concat begin at block borders, in one picture, they are written in place. */
 static void place_parts(struct net_dnnl *p, const struct net_step *s)
 {
     const struct net_tensor *t = p->g->tensors;

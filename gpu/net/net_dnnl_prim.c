@@ -31,8 +31,8 @@ static dnnl_status_t append_act(dnnl_post_ops_t ops, const struct net_act *act)
     return dnnl_post_ops_append_eltwise(ops, 1, alg[act->kind], act->a, act->b);
 }
 
-/* Attributes of a primitive: the caller's scratchpad; behind the result come, in this order and
- * each if it is asked for, the sum with what is there, the addition of a factor, the activation. */
+/* Attributes of a primitive: the caller's scratchpad; behind the result come, in this order and if
+ * requested, the sum with the old result, the addition of a factor, the activation. */
 static dnnl_status_t make_attr(dnnl_primitive_attr_t *attr, int sum, const dnnl_memory_desc_t *add,
                                const struct net_act *act)
 {
@@ -69,7 +69,7 @@ static dnnl_status_t make_pd(struct net_dnnl *p, dnnl_primitive_desc_t *pd,
 
 /* ---------------------------------------------------------------------------------- blobs */
 
-/* Weights or factors of layout `from` (plain) as the primitive wants them, `to`. Returns index or
+/* Changes weights or factors from layout `from` (plain) to the primitive's, `to`. Returns index or
  * code. */
 static int add_blob(struct net_dnnl *p, float *values, const dnnl_memory_desc_t *from,
                     const dnnl_memory_desc_t *to, struct err *err)
@@ -125,7 +125,7 @@ static dnnl_status_t any_md(dnnl_memory_desc_t *md, int n, const dnnl_dim_t *dim
     return dnnl_memory_desc_init_by_tag(md, n, dims, dnnl_f32, dnnl_format_tag_any);
 }
 
-/* Dimensions of the weights as oneDNN has them, groups first if there are any. Returns how many. */
+/* Dimensions of the weights in oneDNN's order, groups first if any. Returns how many. */
 static int weight_dims(const struct net_dnnl *p, const struct net_step *s, dnnl_dims_t d)
 {
     int n = 0;

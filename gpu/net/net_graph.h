@@ -1,12 +1,11 @@
 /*
- * net_graph.h - a network for one input shape: what net_graph*.c plans, what executors run
+ * net_graph.h - a network for one input shape: net_graph*.c plans it, executors run it
  *
- * Every shape is known, shape arithmetic is evaluated, and what is left is a list of fused steps
- * on four-dimensional float32 tensors.
+ * Every shape is known, shape arithmetic is evaluated, and a list of fused steps on
+ * four-dimensional float32 tensors remains.
  *
  * Layout: a feature of rank r <= 4 is the tensor [d0][d1][d2][d3], missing dimensions 1, row-major;
- *         an executor may store it otherwise as long as reshape, transpose and the output see that
- *         order.
+ *         an executor may store it otherwise if reshape, transpose and the output keep that order.
  * Owner:  a graph borrows its net and owns its steps, tables, scales and biases.
  */
 #pragma once
@@ -95,7 +94,7 @@ struct net_tensor {
 
 enum net_info_kind { NET_INFO_NONE, NET_INFO_FEATURE, NET_INFO_KNOWN, NET_INFO_CONST };
 
-/* What is known about a value of the file for this input shape. */
+/* A value of the file for this input shape. */
 struct net_info {
     enum net_info_kind kind;
     int rank;
@@ -128,8 +127,8 @@ MUST_CHECK int net_graph_new(struct net_graph **g, const struct net *net, int n,
                              const struct net_limits *limits, struct err *err);
 void net_graph_free(struct net_graph **g);
 
-/* Helpers of the operators' plan functions (net_graph.c): input k, if it was given; if it is a
- * feature; if it is one of four dimensions. */
+/* Helpers of the operators' plan functions (net_graph.c): input k if it is given, if it is a
+ * feature, if it has four dimensions. */
 MUST_CHECK int net_graph_input(const struct net_graph *g, const struct net_node *n, int k,
                                const struct net_info **info, struct err *err);
 MUST_CHECK int net_graph_feature(struct net_graph *g, const struct net_node *n, int k,
@@ -155,8 +154,8 @@ MUST_CHECK int net_graph_set_known(struct net_graph *g, const struct net_node *n
                                    struct err *err);
 int64_t net_graph_count(int rank, const int64_t *dim);
 
-/* The plan functions of operators, net_graph_<name>(). Those of known numbers alone are called by
- * others. */
+/* The plan functions of operators, net_graph_<name>(). Other plan functions call those of known
+ * numbers. */
 /* clang-format off */
 #define NET_GRAPH_PLANS(X) \
     X(conv) X(conv_transpose) X(conv_gemm) X(conv_matmul) X(pool) X(pool_global) X(pool_mean) \
@@ -170,18 +169,18 @@ int64_t net_graph_count(int rank, const int64_t *dim);
     MUST_CHECK int net_graph_##name(struct net_graph *g, const struct net_node *n, struct err *err);
 NET_GRAPH_PLANS(NET_GRAPH_PLAN)
 #undef NET_GRAPH_PLAN
-/* Plans a DequantizeLinear node that did not become a constant: it is refused. */
+/* Refuses a DequantizeLinear node that did not become a constant. */
 MUST_CHECK int net_onnx_dequant_plan(struct net_graph *g, const struct net_node *n,
                                      struct err *err);
-/* The operator of this name, NULL: it is not known. */
+/* The operator of this name, NULL = unknown. */
 const struct net_op *net_ops_find(const char *name);
 /* Reads the window attributes of convolutions and pools. In/out: w->k is the size of the weights,
- * or 0 where kernel_shape must say it (net_graph_conv.c). */
+ * or 0 if kernel_shape must give it (net_graph_conv.c). */
 MUST_CHECK int net_graph_conv_window(const struct net_node *n, struct net_window *w,
                                      struct err *err);
 MUST_CHECK int net_graph_conv_auto_pad(const struct net_node *n, const int64_t in[2],
                                        struct net_window *w, struct err *err);
-/* `count` entries along one axis of known numbers, from start on. */
+/* Takes `count` entries along one axis of known numbers, from `start` on. */
 MUST_CHECK int net_graph_known_slice(struct net_graph *g, const struct net_node *n, int axis,
                                      int start, int step, int count, struct err *err);
 /* A remap of rows and columns; -1 in a table = fill (net_graph_map.c). */

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#define WINDOW_MAX 2048 /* of one kernel side, stride, dilation, padding: the largest input side */
+#define WINDOW_MAX 2048 /* largest kernel side, stride, dilation, padding: the largest input side */
 
 static int constant(struct net_graph *g, const struct net_node *n, int k, int rank,
                     const struct net_info **w, struct err *err)

@@ -33,7 +33,7 @@ static void count_uses(const struct net_graph *g, struct uses *u)
     u[g->output].count++;
 }
 
-/* Steps that the output does not need are not run, for instance a branch of another output. */
+/* Removes steps that the output does not need, for instance a branch of another output. */
 static void drop_unused(struct net_graph *g, struct uses *u)
 {
     count_uses(g, u);

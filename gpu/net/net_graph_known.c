@@ -1,8 +1,8 @@
 /*
  * Shape arithmetic, which exporters write for interpolate, flatten and view, is evaluated while a
  * plan is made.
- * Numbers are held as double: integers of the files that matter are far below 2^53, and float
- * arithmetic is rounded to float after each step, as the exporter's framework would.
+ * Numbers are held as double: integers in real files are far below 2^53, and float arithmetic is
+ * rounded to float after each step, as in the exporter's framework.
  */
 #include "gpu/net/net_graph.h"
 

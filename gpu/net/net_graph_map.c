@@ -111,7 +111,7 @@ static int resize_target(struct net_graph *g, const struct net_node *n, const st
     return 0;
 }
 
-/* ONNX "Resize": the position in the input that output i looks at. */
+/* ONNX "Resize": the position in the input that output i reads. */
 static float source_of(const struct resize *r, int a, int i, int in)
 {
     int out = (int)r->out[a];

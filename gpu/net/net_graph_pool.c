@@ -52,7 +52,7 @@ int net_graph_pool(struct net_graph *g, const struct net_node *n, struct err *er
     return 0;
 }
 
-/* The mean over the marked axes of x; those stay with size 1. */
+/* The mean over the marked axes of x, which keep size 1. */
 static int mean(struct net_graph *g, const struct net_node *n, const struct net_info *x,
                 const int over[4], struct err *err)
 {

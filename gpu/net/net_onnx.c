@@ -20,8 +20,8 @@ struct allowance {
     int refused, empty; /* the cap was reached; the system had no more */
 };
 
-/* The count is of all bytes that were ever given out: it needs no sizes of blocks that are freed,
- * and an honest model frees next to none. */
+/* The count includes freed blocks: so their sizes are not needed, and a valid model frees almost
+ * none. */
 static void *allowance_alloc(void *data, size_t size)
 {
     struct allowance *p = data;
@@ -99,7 +99,7 @@ static void add_def(struct parse *p, const char *name, enum def_kind kind, size_
         p->defs[p->n_defs++] = (struct def){name, kind, (int)index, 0};
 }
 
-/* defs is sorted. Old files list initialisers among the inputs as well: the constant stays. */
+/* defs is sorted. Old files also list initialisers as inputs: the constant stays. */
 static int drop_doubles(struct parse *p)
 {
     int kept = 0;

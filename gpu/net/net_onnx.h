@@ -3,10 +3,10 @@
  *
  *     scan    a walk over the wire format along onnx.proto's own descriptors: nesting, number of
  *             messages, fields and nodes are bounded before protobuf-c allocates anything
- *     parse   protobuf-c with an allocator that has a hard cap, then only what the chosen output
- *             needs
+ *     parse   protobuf-c with an allocator that has a hard cap, then only the part that the chosen
+ *             output needs
  *     tensor  one TensorProto to a constant; large data is taken over, not copied
- *     dequant weights of 8 bits to the real numbers that they stand for
+ *     dequant weights of 8 bits to the real numbers that they encode
  */
 #pragma once
 
@@ -36,7 +36,7 @@ MUST_CHECK int net_onnx_tensor(struct net *net, struct Onnx__TensorProto *pb, co
  * net_onnx_dequant - make a constant of a DequantizeLinear node whose inputs are constants
  *
  * Weights of 8 bits (int8 or uint8, one scale for all or one a channel) become float32 here, once,
- * so that nothing behind the parser knows of them.
+ * so that they occur only in the parser.
  *
  * In/out:  net->consts (which has room) and net->value_const[n->out]
  * Out:     *done = 1: the node has become a constant and is needed no more

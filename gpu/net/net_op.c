@@ -51,7 +51,7 @@ const struct net_attr *net_op_attr(const struct net_node *n, const char *name)
     return NULL;
 }
 
-/* The attribute if the node has it, else NULL. `what`: the kind that it must have, in words. */
+/* The node's attribute, or NULL if it has none. `what`: the required kind, in words. */
 static int net_op_find(const struct net_attr **a, const struct net_node *n, const char *name,
                        enum net_attr_kind kind, const char *what, struct err *err)
 {

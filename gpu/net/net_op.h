@@ -12,7 +12,8 @@
 #define NET_RANK_MAX 8
 #define NET_KNOWN_MAX 64       /* numbers in a value of shape arithmetic */
 #define NET_SIDE_MAX (1 << 24) /* of one dimension of a feature */
-#define NET_FLOPS_MAX 1e13     /* of one run: half a minute on two cores, a mistake or an attack */
+#define NET_FLOPS_MAX \
+    1e13 /* limit of one run: half a minute on two cores; more is an error or an attack */
 #define NET_NAME_CAP 56
 
 enum net_type { NET_F32 = 1, NET_F16, NET_F64, NET_I32, NET_I64, NET_BOOL, NET_I8, NET_U8 };
@@ -53,7 +54,7 @@ struct net_node;
 struct net_op {
     const char *name;
     int min_in, max_in;
-    const char *attrs; /* understood, between spaces; any other is refused */
+    const char *attrs; /* supported attributes, between spaces; all others are refused */
     int (*plan)(struct net_graph *g, const struct net_node *n, struct err *err);
 };
 
@@ -73,7 +74,7 @@ struct net {
     int n_values, n_consts, n_nodes;
     struct net_const *consts;
     int *value_const;       /* [n_values] index of the constant that a value is, -1 = none */
-    struct net_node *nodes; /* those that the output needs, in order of execution */
+    struct net_node *nodes; /* the nodes that the output needs, in order of execution */
     int input, output;      /* values */
     int64_t input_dim[4];   /* -1 = free */
     size_t weight_count;

@@ -10,7 +10,7 @@
     " antialias axes coordinate_transformation_mode cubic_coeff_a exclude_outside " \
     "extrapolation_value keep_aspect_ratio_policy mode nearest_mode scales "
 
-/* Every operator that is understood; docs/MODELS.md lists them too. */
+/* All supported operators; docs/MODELS.md also lists them. */
 static const struct net_op ops[] = {
     {"Abs", 1, 1, "", net_graph_elem_act},
     {"Add", 2, 2, "", net_graph_elem_binary},

@@ -1,5 +1,5 @@
-/* blend_cpu.c - distances of a pair into the volume: how far each voxel is before a surface, and
- * the opaque ones (Y6), (Y7) */
+/* blend_cpu.c - distances of a pair into the volume: distance of each voxel before a surface, and
+ * the opaque voxels (Y6), (Y7) */
 #include "gpu/panorama/blend_point.h"
 #include "gpu/panorama/panorama_cpu.h"
 

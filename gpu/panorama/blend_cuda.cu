@@ -7,7 +7,7 @@
 #include "gpu/panorama/blend_point.h"
 #include "gpu/panorama/panorama_cuda.cuh"
 
-/* A warp: the voxels of column (i, j). Returns how many more are opaque now. */
+/* A warp updates the voxels of column (i, j). Returns by how much opaque ones increased. */
 static __device__ inline int blend_column(const struct pair_cuda *p, int i, int j)
 {
     const struct gpu_volume *v = &p->view.volume;

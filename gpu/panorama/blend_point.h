@@ -1,11 +1,10 @@
 /*
- * blend_point.h - a voxel after a pair told how far away surfaces are in its direction
+ * blend_point.h - the update of a voxel by a pair's distances of surfaces in its direction
  *
- * Field:   32 bits a voxel: in the lower half the sum of weights, 4096 for a sure pixel at
- *          near_m; in the upper one, signed, how far the voxel is before a surface, in 16383ths of
- *          reach_m.
- * Voxel:   as voxel_point.h has it, but that the highest byte is the weight that its colour came
- *          with, in 128ths of the field's.
+ * Field:   32 bits a voxel: the lower half has the sum of weights, 4096 for a sure pixel at near_m;
+ *          the upper one the signed distance of the voxel before a surface, in 16383ths of reach_m.
+ * Voxel:   as in voxel_point.h, but the highest byte is the weight of its colour, in 128ths of the
+ *          field's.
  * Maths:   MATH.md (Y6), (Y7)
  * Twins:   arithmetic alone, so host and device say the same bits
  * nvcc reads this header.
@@ -16,17 +15,18 @@
 
 #define BLEND_ONE 16383 /* reach_m */
 #define BLEND_WEIGHT 4096.0f
-#define BLEND_FREE 0.15f /* what is far before a surface: free, and told with less weight */
-#define BLEND_ENOUGH 100 /* weight from which on a voxel may be opaque */
-#define BLEND_FAR 11.0f  /* distances that are looked at, in apart_m */
+#define BLEND_FREE 0.15f /* factor of the weight of free space far before a surface */
+#define BLEND_ENOUGH 100 /* least weight of an opaque voxel */
+#define BLEND_FAR 11.0f  /* largest distance in use, in apart_m */
 
-/* What a view says of a place. */
+/* What a view tells about a place. */
 struct blend_word {
-    int before; /* of a surface, in 16383ths of reach_m */
-    int weight; /* 0: nothing is said */
+    int before; /* distance before a surface, in 16383ths of reach_m */
+    int weight; /* 0: the view tells nothing */
 };
 
-/* (Y6) A distance as one of a voxel at distance rho and height z; how far the surface is. */
+/* (Y6) How far a voxel at distance rho and height z is before the surface; *distance: the
+ * surface's. */
 GPU_HD static inline float blend_before(float place, float rho, float z, float *distance)
 {
     float high = z < 0.0f ? -z : z;
@@ -38,7 +38,7 @@ GPU_HD static inline float blend_before(float place, float rho, float z, float *
     return -place - high;
 }
 
-/* (Y6) What pixel p, in whose direction the voxel is, says of it. */
+/* (Y6) What pixel p tells about a voxel in its direction. */
 GPU_HD static inline struct blend_word blend_say(const struct voxel_cylinder *c,
                                                  struct range_pixel p, float rho, float z)
 {
@@ -63,7 +63,7 @@ GPU_HD static inline struct blend_word blend_say(const struct voxel_cylinder *c,
     return word;
 }
 
-/* The pixel of the cylinder that a place of the world is seen in. Returns 0: in none. */
+/* The pixel of the cylinder that shows a place of the world. Returns 0: no pixel shows it. */
 GPU_HD static inline int blend_find(const struct voxel_cylinder *c, struct vec3 world, float *rho,
                                     float *z, size_t *pixel)
 {
@@ -84,7 +84,7 @@ GPU_HD static inline int blend_find(const struct voxel_cylinder *c, struct vec3 
     return 1;
 }
 
-/* (Y7) The field with one word more. */
+/* (Y7) Adds a word to the field. */
 GPU_HD static inline uint32_t blend_mean(uint32_t field, struct blend_word word)
 {
     int held = (int)(field & 0xffffu), before = (int)(int16_t)(uint16_t)(field >> 16);

@@ -1,6 +1,6 @@
 /*
- * carve_cpu.c - a pair of pictures carves the volume: what hides a column, its voxels, what it
- * hides itself, again until that does not change (O3)-(O8)
+ * carve_cpu.c - a pair of pictures carves the volume: a column's visibility, its voxels and its
+ * occupancy, repeated until occupancy does not change (O3)-(O8)
  */
 #include "gpu/panorama/panorama_cpu.h"
 
@@ -40,7 +40,7 @@ static void see(struct panorama_cpu *s)
                 (int16_t)voxel_visibility(v, s->occupied, s->view.ground, i, j);
 }
 
-/* One column after one iteration. Returns whether it hides others now. */
+/* Updates one column in one iteration. Returns whether it hides others now. */
 static int carve_column(struct panorama_cpu *s, int i, int j)
 {
     const struct gpu_volume *v = &s->view.volume;
@@ -62,7 +62,7 @@ static int carve_column(struct panorama_cpu *s, int i, int j)
     return any != 0;
 }
 
-/* Columns whose visibility changed. Returns how many hide others as they did not before. */
+/* Updates columns whose visibility changed. Returns how many begin or cease to hide others. */
 static int carve(struct panorama_cpu *s)
 {
     const struct gpu_volume *v = &s->view.volume;
@@ -119,7 +119,7 @@ void carve_cpu_occupy(struct panorama_cpu *s)
     }
 }
 
-/* What clients are to be told of voxel `number`, bit `bit` of its words; what has no room waits. */
+/* Adds the change of voxel `number`, bit `bit` of its words; without room the change waits. */
 static void carve_tell(struct panorama_cpu *s, struct gpu_pair_result *r, uint32_t number,
                        uint32_t *dirty, uint32_t *told, uint32_t bit)
 {
@@ -151,7 +151,7 @@ uint32_t carve_cpu_count(const struct panorama_cpu *s)
     return opaque;
 }
 
-/* (O9) What clients hold and what is, voxel by voxel. */
+/* (O9) Compares the published volume with the present one, voxel by voxel. */
 int carve_cpu_publish(struct gpu_item *item, struct err *err)
 {
     struct panorama_cpu *s = panorama_cpu_of(item->session);

@@ -7,7 +7,7 @@
  */
 #include "gpu/panorama/panorama_cuda.cuh"
 
-/* Blocks on a multiprocessor at a time: 64 registers a thread, which it has without spilling. */
+/* Blocks on a multiprocessor at a time: 64 registers a thread suffice without spilling. */
 #define CARVE_AT_ONCE 4
 
 static __global__ void pictures_kernel(const struct pair_cuda *pairs)
@@ -49,7 +49,7 @@ static __global__ void see_kernel(const struct pair_cuda *pairs, int iteration)
                                       (int)(c % (uint32_t)v->n[0]), (int)(c / (uint32_t)v->n[0]));
 }
 
-/* A warp: the voxels of one column. Returns in lane 0 how many more are opaque now. */
+/* A warp updates one column's voxels. Lane 0 returns by how much opaque ones increased. */
 static __device__ inline int carve_column(const struct voxel_view *view,
                                           const struct panorama_dev *s, uint32_t column, int before,
                                           int now, uint32_t *any)
@@ -82,8 +82,8 @@ static __device__ inline int carve_column(const struct voxel_view *view,
     return more;
 }
 
-/* The view is read again after each voxel that is written, for it might be the same memory: the
- * block has it in its own, which nothing else is. */
+/* The compiler reloads the view after each voxel store, as both might be the same memory, so the
+ * block keeps a copy in shared memory. */
 static __global__ void __launch_bounds__(PANORAMA_CUDA_BLOCK, CARVE_AT_ONCE)
     carve_kernel(const struct pair_cuda *pairs, int iteration)
 {

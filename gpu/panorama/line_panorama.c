@@ -14,7 +14,7 @@ static const struct gpu_stage stages[] = {
     {"pictures", carve_cpu_pictures, "the pair", "colours of both, where the cameras are"},
     {"range", range_cpu_run, "both on a cylinder",
      "how far away surfaces are, of consistency `patch`"}, /* (Y1)-(Y5) */
-    /* visibility, voxels, occupancy, until they agree (O1)-(O8) */
+    /* visibility, voxels, occupancy, until occupancy settles (O1)-(O8) */
     {"carve", carve_cpu_run, "colours, voxels", "voxels"},
     {"blend", blend_cpu_run, "distances, voxels",
      "voxels, of consistency `patch`"}, /* (Y6), (Y7) */

@@ -1,5 +1,5 @@
-/* line_panorama_cuda.c - the line of pairs of pictures on CUDA: its passes, its sessions, and what
- * the host does for a pair */
+/* line_panorama_cuda.c - the line of pairs of pictures on CUDA: its passes, its sessions, and the
+ * host's work for a pair */
 #include "gpu/base/cuda_try.h"
 #include "gpu/base/graph_cuda.h"
 #include "gpu/base/wait_cuda.h"
@@ -25,7 +25,7 @@ static void *line_panorama_take(uint8_t *base, size_t *used, size_t bytes)
     return base ? base + at : NULL;
 }
 
-/* What consistency `patch` has besides. */
+/* The additional arrays of consistency `patch`. */
 static void lay_out_patch(struct panorama_dev *s, uint8_t *base, size_t *used,
                           const struct gpu_session_config *c)
 {
@@ -45,7 +45,8 @@ static void lay_out_patch(struct panorama_dev *s, uint8_t *base, size_t *used,
     s->range = line_panorama_take(base, used, n * sizeof *s->range);
 }
 
-/* Pieces of s; returns the bytes of all. The voxels come first, then what is zero at the start. */
+/* Sets the pieces of s; returns the bytes of all. Voxels come first, then the other pieces that
+ * begin as zeros. */
 static size_t line_panorama_lay_out(struct panorama_dev *s, uint8_t *base,
                                     const struct gpu_session_config *c)
 {

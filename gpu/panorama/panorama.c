@@ -105,7 +105,7 @@ int panorama_check_eye(const struct gpu_session_config *c, const struct gpu_pair
     return rc ? rc : check_place(c, panorama_place_of(e), err);
 }
 
-/* Both pictures of a pair came. */
+/* Handles an item with both pictures of a pair. */
 static int check_both(const struct gpu_session_config *c, const struct gpu_pair *pair,
                       struct err *err)
 {
@@ -215,7 +215,8 @@ static int is_seen(const struct voxel_view *view, float slope)
     return 0;
 }
 
-/* (Y1) Its axes, and which slopes its rows have: the middle of those that both pictures show. */
+/* (Y1) Sets its axes and the slopes of its rows: the middle of the slopes that both pictures
+ * show. */
 static void place_cylinder(struct voxel_view *view, const struct gpu_session_config *c,
                            const float a[3], const float b[3])
 {

@@ -1,16 +1,16 @@
 /*
- * panorama.h - what both back ends have of a panorama session in common: the check of what comes,
- * the layout of what it keeps, its state as bytes (internal to gpu/ and its tests)
+ * panorama.h - the common part of both back ends' panorama sessions: the check of items, the
+ * layout, the state as bytes (internal to gpu/ and its tests)
  *
  * Memory:  4 bytes and two bits a voxel, 4 bytes a column, 4 bytes a pixel of both pictures, 8
- *          bytes a change; max_points of these, all of it set aside when the session is made. The
- *          two bits are words of 32 voxels of a column: `dirty`, its state is not the one that was
- *          published; `told`, it was published as opaque.
- *          Consistency `patch` has 4 bytes a voxel more (the field, blend_point.h), and for the
- *          largest picture's cylinder 3 bytes a label and 26 a pixel.
- * Kept:    a session with baseline_m pairs a picture with an earlier one: one of its two pictures
- *          is the kept one, the next to come takes the other's place, and becomes the kept one by
- *          changing what `at` says.
+ *          bytes a change; max_points of these, all allocated when the session is made. The two
+ *          bits are words of 32 voxels of a column: `dirty`, the voxel's state differs from the
+ *          published one; `told`, it was published as opaque. Consistency `patch` has 4 bytes a
+ *          voxel more (the field, blend_point.h), and for the largest picture's cylinder 3 bytes a
+ *          label and 26 a pixel.
+ * Kept:    a session with baseline_m pairs a picture with an earlier one: one of its two places has
+ *          the kept picture, the next picture goes to the other, and a change of `at` makes it the
+ *          kept one.
  * State:   section GVOX: head of PANORAMA_HEAD_BYTES, then voxels, dirty, told, as they lie; then
  *          the field, of `patch`. Section GPIC, if a picture is kept: head of PANORAMA_KEPT_BYTES,
  *          then its pixels.
@@ -28,10 +28,10 @@ extern "C" {
 
 #define PANORAMA_HEAD_BYTES 64
 #define PANORAMA_KEPT_BYTES 112
-/* Between the cameras of a pair whose distances are looked for. */
+/* Limits of the distance between the cameras of a pair that measures distances. */
 #define PANORAMA_APART_LEAST_M 0.01f
 #define PANORAMA_APART_MOST_M 100.0f
-/* Times baseline_m, the same of a picture and the kept one. */
+/* The largest distance between a picture and the kept one, in baseline_m. */
 #define PANORAMA_APART_BASELINES 4.0f
 #define PANORAMA_TAG SECTION_TAG('G', 'V', 'O', 'X')
 #define PANORAMA_VERSION 1
@@ -42,7 +42,7 @@ extern "C" {
  * its `at` stays 1. */
 struct panorama_kept {
     int there;
-    int at; /* which of the session's two pictures it is: eye[1] of a view, eye[0] is the other */
+    int at; /* its index among the session's two pictures: eye[1] of a view; eye[0] is the other */
     struct gpu_pair_eye eye; /* without rgb */
 };
 
@@ -72,27 +72,28 @@ MUST_CHECK int panorama_check_config(const struct gpu_session_config *c, struct 
 /* Returns 0; ERR_INPUT. */
 MUST_CHECK int panorama_check(const struct gpu_item *item, struct err *err);
 
-/* w, h, labels and px of the cylinder of a session of `patch`; the rest is 0. */
+/* Sets w, h, labels and px of the cylinder of a session of `patch`, and the rest to 0. */
 void panorama_cylinder_size(struct voxel_cylinder *y, const struct gpu_session_config *c);
 
-/* How many of its pictures are used (O10): 2 of a pair; where baseline_m is set 1, or 0. */
+/* How many of its pictures are used (O10): 2 of a pair; with baseline_m 1 or 0. */
 int panorama_pictures(const struct panorama_kept *kept, const struct gpu_pair *pair);
-/* The item's pictures and poses, or its own and the kept one; eye[].rgb is the caller's to fill in.
+/* Sets the view from the item's pictures and poses, or its own and the kept one; the caller sets
+ * eye[].rgb.
  */
 void panorama_view(struct voxel_view *view, const struct panorama_kept *kept,
                    const struct gpu_pair *pair);
-/* After the item: result.paired says whether its picture is the kept one now. */
+/* Called after the item: result.paired tells whether its picture is now the kept one. */
 void panorama_keep(struct panorama_kept *kept, const struct gpu_pair *pair);
-/* Is it a picture of this session, of a camera that stands in its volume? Returns 0; ERR_INPUT. */
+/* Does the picture fit this session, and is its camera in the volume? Returns 0; ERR_INPUT. */
 MUST_CHECK int panorama_check_eye(const struct gpu_session_config *c, const struct gpu_pair_eye *e,
                                   struct err *err);
 
 size_t panorama_state_bytes(const struct gpu_session_config *c, const struct panorama_kept *kept);
-/* Where the parts of a state are written; field and picture are NULL without one. */
+/* The places where the parts of a state are written; field and picture may be NULL. */
 struct panorama_body {
     uint8_t *voxels, *dirty, *told, *field, *picture;
 };
-/* The same of bytes that are read. */
+/* The same for bytes that are read. */
 struct panorama_bytes {
     const uint8_t *voxels, *dirty, *told, *field, *picture;
 };
@@ -106,7 +107,7 @@ static inline size_t panorama_kept_bytes(const struct panorama_kept *kept)
 MUST_CHECK int panorama_state_open(uint8_t *buf, size_t cap, const struct gpu_session_config *c,
                                    const struct panorama_kept *kept, struct panorama_body *to,
                                    size_t *len, struct err *err);
-/* The same in bytes that may be a stranger's: where they lie, and what is kept. */
+/* The same in untrusted bytes: finds the sections and the kept picture. */
 MUST_CHECK int panorama_state_find(const uint8_t *buf, size_t len,
                                    const struct gpu_session_config *c, struct panorama_kept *kept,
                                    struct panorama_bytes *from, struct err *err);

@@ -1,4 +1,4 @@
-/* panorama_cpu.h - what the CPU back end keeps of a panorama session (internal to gpu/ and its
+/* panorama_cpu.h - the CPU back end's panorama session (internal to gpu/ and its
  * tests) */
 #pragma once
 
@@ -12,7 +12,7 @@ struct panorama_cpu {
     uint32_t *voxels;       /* [columns][n[2]] */
     uint32_t *dirty, *told; /* [columns][words] */
     uint8_t *occupied;      /* [columns]: not 0 where a voxel is opaque */
-    int16_t *before, *now;  /* [columns] visibility in the iteration before, in the present one */
+    int16_t *before, *now;  /* [columns] visibility in the previous iteration, in the present one */
     uint32_t *rgb[2];       /* [max_image_h][max_image_w] */
     struct gpu_voxel_change *changes; /* [max_points] */
     /* consistency `patch` alone: (Y7); a view's pixels of the cylinder, their labels */
@@ -40,7 +40,7 @@ int carve_cpu_run(struct gpu_item *item, struct err *err); /* of `paper` */
 int blend_cpu_run(struct gpu_item *item, struct err *err); /* of `patch` */
 int carve_cpu_publish(struct gpu_item *item, struct err *err);
 
-/* occupied from the voxels alone. */
+/* Sets `occupied` from the voxels. */
 void carve_cpu_occupy(struct panorama_cpu *s);
-/* Opaque voxels. */
+/* Returns the number of opaque voxels. */
 uint32_t carve_cpu_count(const struct panorama_cpu *s);

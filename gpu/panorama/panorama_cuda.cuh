@@ -1,4 +1,4 @@
-/* panorama_cuda.cuh - what the kernels of a panorama session share (internal to them) */
+/* panorama_cuda.cuh - helpers of the kernels of a panorama session (internal to them) */
 #pragma once
 
 #include "gpu/base/cuda_try.h"
@@ -7,7 +7,7 @@
 
 #define PANORAMA_ALL 0xffffffffu /* lanes of a warp */
 
-/* A kernel on (blocks, the batch's pairs), enqueued on the pass's stream. */
+/* Enqueues a kernel with grid (blocks, the batch's pairs) on the pass's stream. */
 template <class... Params, class... Args>
 static inline int panorama_launch(void (*kernel)(Params...), unsigned blocks, unsigned threads,
                                   unsigned pairs, cudaStream_t stream, struct err *err,

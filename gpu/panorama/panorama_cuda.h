@@ -1,5 +1,5 @@
 /*
- * panorama_cuda.h - a panorama session on CUDA, and what its kernels are given (internal to gpu/)
+ * panorama_cuda.h - a panorama session on CUDA, and the arguments of its kernels (internal to gpu/)
  *
  * Passes: pictures (packed colours of both), range (of consistency `patch`: both upon a cylinder,
  *         costs, four paths, the best labels), carve (of `paper`: GPU_VOXELS_ITERATIONS times
@@ -29,17 +29,17 @@ enum {
     PANORAMA_CUDA_PASSES
 };
 
-/* What a session keeps on its device. */
+/* A session's data on its device. */
 struct panorama_dev {
     uint32_t *voxels, *dirty, *told;
-    uint32_t *opaque; /* words of voxels that are: what publishing need not read them for */
+    uint32_t *opaque; /* words of opaque voxels, so that publishing need not read the voxels */
     uint8_t *occupied;
-    int16_t *visible[2]; /* of iterations in turn */
-    uint8_t *picture[2]; /* as they were sent up; with baseline_m there is one */
+    int16_t *visible[2]; /* visibility in iterations in turn */
+    uint8_t *picture[2]; /* as uploaded; only one with baseline_m */
     uint32_t *rgb[2];    /* in a struct pair_cuda those of eye[] */
-    /* [GPU_VOXELS_ITERATIONS + 1] iteration i is needed; that behind the last: it did not settle */
+    /* [GPU_VOXELS_ITERATIONS + 1] iteration i is needed; the last one: occupancy did not settle */
     uint32_t *needed;
-    uint32_t *n_opaque; /* of the volume: a sum of differences */
+    uint32_t *n_opaque; /* opaque voxels of the volume: a sum of differences */
     uint32_t *counts;   /* [PANORAMA_CUDA_BLOCKS] changes of each block, then their places */
     unsigned long long *stamp_ns;
     /* consistency `patch` alone, as panorama_cpu.h has them */
@@ -75,7 +75,7 @@ struct panorama_cuda {
 };
 
 pass_cuda_fn pictures_cuda, range_cuda, carve_cuda, blend_cuda, publish_cuda;
-/* occupied and n_opaque from the voxels alone. */
+/* Sets `occupied` and n_opaque from the voxels. */
 MUST_CHECK int carve_cuda_occupy(const struct panorama_dev *s, const struct gpu_volume *v,
                                  cudaStream_t stream, struct err *err);
 

@@ -98,7 +98,7 @@ static int open_kept(uint8_t *buf, size_t cap, const struct panorama_kept *kept,
     return 0;
 }
 
-/* A state without one has none. */
+/* A state without the section has no picture. */
 static int find_kept(const uint8_t *buf, size_t len, const struct gpu_session_config *c,
                      struct panorama_kept *kept, struct panorama_bytes *from, struct err *err)
 {
@@ -174,7 +174,7 @@ int panorama_state_find(const uint8_t *buf, size_t len, const struct gpu_session
 
     if (section_find(&s, buf, len, PANORAMA_TAG) != 1)
         return err_set(err, ERR_INPUT, "a state without voxels");
-    if ((rc = section_use(&s, PANORAMA_VERSION, err)) == 0) /* there is nothing else in it */
+    if ((rc = section_use(&s, PANORAMA_VERSION, err)) == 0) /* the section has nothing else */
         rc = err_set(err, ERR_UNSUPPORTED, "voxels of another version");
     if (rc < 0)
         return rc;

@@ -1,12 +1,13 @@
 /*
- * publish_cuda.cu - what clients hold and what is, voxel by voxel (carve_cpu_publish())
+ * publish_cuda.cu - publishes the changed voxels (carve_cpu_publish())
  *
  * Grid:    (PANORAMA_CUDA_BLOCKS, pairs). Each block has a stretch of words of 32 voxels.
- *          count_kernel, a thread a word, drops what came to nothing and counts: carving leaves
- *          `opaque` beside `dirty`, so no voxel is read. One block of place_kernel turns counts
- *          into places. write_kernel writes in the order of voxels: its threads read a word each,
- *          then each warp goes through its 32 words, a lane a voxel, so that voxels are read and
- *          changes written in whole lines. A block whose changes have no room leaves at once.
+ *          count_kernel, a thread a word, drops changes that cancelled out and counts the others:
+ *          carving writes `opaque` beside `dirty`, so no voxel is read. One block of place_kernel
+ *          turns counts into places. write_kernel writes in the order of voxels: its threads read a
+ *          word each, then each warp goes through its 32 words, a lane a voxel, so that voxels are
+ *          read and changes written in whole lines. A block whose changes have no room leaves at
+ *          once.
  */
 #include "gpu/panorama/panorama_cuda.cuh"
 
@@ -66,7 +67,7 @@ static __global__ void count_kernel(const struct pair_cuda *pairs)
         p->s.counts[blockIdx.x] = all;
 }
 
-/* One block a pair: where the changes of each block begin, and what the host is told. */
+/* One block a pair: finds where each block's changes begin and writes the host's result. */
 static __global__ void place_kernel(const struct pair_cuda *pairs)
 {
     const struct pair_cuda *p = &pairs[blockIdx.y];
@@ -100,8 +101,8 @@ static __global__ void place_kernel(const struct pair_cuda *pairs)
     }
 }
 
-/* A warp: the changes of one word, from place `at` on. Returns the voxels whose change had room;
- * *opaque: those of them that are. */
+/* Called by a warp: writes the changes of one word from place `at` on. Returns the voxels whose
+ * change had room; *opaque: the opaque ones of them. */
 static __device__ inline uint32_t write_word(const struct pair_cuda *p, uint32_t word,
                                              uint32_t bits, uint32_t at, uint32_t *opaque)
 {

@@ -1,12 +1,12 @@
 /*
- * range_cpu.c - how far away what a pair shows is: both pictures upon a cylinder, costs of labels,
- * sums of them along four paths, the best ones (Y1)-(Y5)
+ * range_cpu.c - distances of the surfaces in a pair: both pictures on a cylinder, costs of labels,
+ * their sums along four paths, the best labels (Y1)-(Y5)
  */
 #include "gpu/panorama/panorama_cpu.h"
 
 #include <string.h>
 
-#define SUM_NONE 60000u /* beside the first and the last label of a kind */
+#define SUM_NONE 60000u /* the sum beside the first and the last label of a kind */
 
 static void range_look_up(struct panorama_cpu *s)
 {
@@ -34,8 +34,8 @@ static void cost(struct panorama_cpu *s)
         }
 }
 
-/* One pixel further: sums of the labels first ... end - 1, which are of one kind and have a place
- * without a sum on either side. Returns the least. */
+/* Goes one pixel further: sums of n labels of one kind, with a place without a sum on either side.
+ * Returns the least. */
 static uint32_t range_step_row(uint16_t *to, const uint16_t *from, const uint8_t *costs, int n,
                                uint32_t least, uint32_t edge, uint32_t flat)
 {
@@ -56,7 +56,8 @@ static void range_add(uint16_t *sums, const uint16_t *more, int n)
         sums[k] = (uint16_t)(sums[k] + more[k]);
 }
 
-/* (Y4) A line of a path. Standing labels begin at 1 of a row of sums, level ones behind a gap. */
+/* (Y4) Walks a line of a path. In a row of sums standing labels begin at 1, level ones behind a
+ * gap. */
 static void range_walk(struct panorama_cpu *s, int path, int line)
 {
     const struct voxel_cylinder *c = &s->view.cylinder;
@@ -89,8 +90,7 @@ static void range_walk(struct panorama_cpu *s, int path, int line)
     }
 }
 
-/* The best label of a pixel, and by how much the best of those costs more that are more than two
- * rows off. */
+/* Finds the best label of a pixel, and how much more the best label beyond two rows costs. */
 static int best_of(const struct voxel_cylinder *c, const uint16_t *sums, int v, uint32_t *sure)
 {
     int best = 0, at;
@@ -110,7 +110,7 @@ static int best_of(const struct voxel_cylinder *c, const uint16_t *sums, int v, 
     return best;
 }
 
-/* (Y5) One column: the pixels that the second camera sees as well, as nothing is before them. */
+/* (Y5) Keeps the pixels of a column that the second camera also sees, as nothing is before them. */
 static void range_pick(struct panorama_cpu *s, int u)
 {
     const struct voxel_cylinder *c = &s->view.cylinder;

@@ -1,11 +1,11 @@
 /*
- * range_cuda.cu - how far away what a pair shows is (range_cpu.c)
+ * range_cuda.cu - distances of the surfaces in a pair (range_cpu.c)
  *
  * Grid:    (PANORAMA_CUDA_BLOCKS, pairs). look_kernel: a thread a pixel of both cylinders;
  *          cost_kernel: a warp a pixel, a lane a label, 32 labels at a time, so that a warp writes
- *          whole lines; walk_kernel: a warp a line of a path, which keeps the sums of the pixel
- *          before in registers, label 32 i + lane in place i; best_kernel: a warp a pixel;
- *          hide_kernel: a thread a pixel.
+ *          whole lines; walk_kernel: a warp a line of a path, which keeps the previous pixel's sums
+ *          in registers, label 32 i + lane in place i; best_kernel: a warp a pixel; hide_kernel: a
+ *          thread a pixel.
  */
 #include "gpu/panorama/panorama_cuda.cuh"
 
@@ -53,8 +53,8 @@ static __global__ void cost_kernel(const struct pair_cuda *pairs)
                                        (int)(i / (uint32_t)c->w), k);
 }
 
-/* The sum of the label before that of place i of this lane; what is before the first label of a
- * kind has none. */
+/* The sum of the label before the one in place i of this lane; the first label of a kind has none
+ * before it. */
 static __device__ inline uint32_t below(const struct voxel_cylinder *c, const uint32_t *sums, int i)
 {
     int lane = (int)(threadIdx.x % 32), k = 32 * i + lane;
@@ -71,7 +71,7 @@ static __device__ inline uint32_t above(const struct voxel_cylinder *c, const ui
     return k == c->n_stand - 1 || k >= c->n_labels - 1 ? SUM_NONE : lane < 31 ? beside : first;
 }
 
-/* A warp: one pixel further along a line. Returns the least sum. */
+/* Called by a warp: goes one pixel further along a line. Returns the least sum. */
 static __device__ inline uint32_t range_step_row(const struct voxel_cylinder *c, uint32_t *to,
                                                  const uint32_t *from, const uint8_t *costs,
                                                  uint32_t least, uint32_t edge, uint32_t flat)
@@ -119,7 +119,7 @@ static __global__ void walk_kernel(const struct pair_cuda *pairs, int path)
     }
 }
 
-/* A warp a pixel: its best label, the first of those alike, and how sure that is. */
+/* A warp a pixel: its best label, the first among equals, and its sureness. */
 static __global__ void best_kernel(const struct pair_cuda *pairs)
 {
     const struct pair_cuda *p = &pairs[blockIdx.y];

@@ -1,9 +1,9 @@
 /*
- * range_point.h - how far away what a pair of pictures shows is, in all directions
+ * range_point.h - distances of the surfaces that a pair of pictures shows, in all directions
  *
- * Both pictures are laid upon a cylinder about the line through their cameras. What is at distance
- * rho from that line is apart_m px / rho rows lower in the second picture than in the first, in the
- * same column: the disparity, here in quarters of a row.
+ * Both pictures are mapped to a cylinder about the line through their cameras. A surface at
+ * distance rho from that line is apart_m px / rho rows lower in the second picture than in the
+ * first, in the same column: the disparity, here in quarters of a row.
  * Labels:  k < n_stand: a surface that stands along the axis, at disparities (k + 1) / 2 up to
  *          n_half / 2 and from there on whole ones; behind those a level one, level_m
  *          (2 + k - n_stand) above or below the first camera. Along a column the distance of a
@@ -19,27 +19,28 @@
 #define RANGE_SIDE_MAX 1024 /* columns */
 #define RANGE_SIDE_STEP 64  /* columns are a multiple of it */
 #define RANGE_LABELS_MAX 288
-#define RANGE_SHOWN 0x1000000u /* in a pixel of the cylinder: its picture shows it */
+#define RANGE_SHOWN 0x1000000u /* flag of a pixel of the cylinder that its picture shows */
 #define RANGE_FLAT 80          /* price of a step from one label to the next along a path (Y4) */
 #define RANGE_ROUND 30         /* the same where colours change by RANGE_SHADED levels */
-#define RANGE_SHADED 10        /* between the second row above and below, all three together */
-#define RANGE_EDGE 2000        /* of any other, where colours do not change */
-#define RANGE_COLOUR_MOST 120  /* half levels, of all three colours together */
+#define RANGE_SHADED 10 /* difference of the second rows above and below, sum of three colours */
+#define RANGE_EDGE 2000 /* price of any other step where colours do not change */
+#define RANGE_COLOUR_MOST 120 /* half levels, of all three colours together */
 #define RANGE_SLOPE_MOST 60
 #define RANGE_BLIND 60  /* cost where the second picture shows nothing */
-#define RANGE_NEVER 200 /* of a label that a row cannot have */
+#define RANGE_NEVER 200 /* cost of a label that a row cannot have */
 #define RANGE_PATHS 4
-#define RANGE_SURE 300 /* sums of paths: a pixel is as sure as it can be */
-#define RANGE_PLAIN 2  /* sixteenths of it where colours do not change */
-#define RANGE_NOISE 8  /* levels, of all three colours, that are no change */
-#define RANGE_OTHER 8  /* quarters of a row: labels further off are others than the best one */
-#define RANGE_HIDDEN 5 /* the same: what is nearer by more hides a pixel from the second camera */
+#define RANGE_SURE 300 /* sums of paths at which a pixel has the greatest sureness */
+#define RANGE_PLAIN 2  /* sixteenths of sureness where colours do not change */
+#define RANGE_NOISE 8  /* levels of all three colours that count as no change */
+#define RANGE_OTHER 8  /* quarters of a row: labels farther off compete with the best one */
+#define RANGE_HIDDEN \
+    5 /* quarters of a row: a surface nearer by more hides a pixel from the second camera */
 
-/* Where a surface is whose label was found: 0 nowhere; its distance from the axis; or, negative,
- * how far a level one is above or below the first camera. */
+/* A surface's place by its label: its distance from the axis; negative: the distance of a level one
+ * above or below the first camera; 0: none. */
 struct range_pixel {
     float place;
-    uint32_t sure; /* by how much the next best label costs more */
+    uint32_t sure; /* how much more the next best label costs */
 };
 
 GPU_HD static inline size_t range_pixels(const struct voxel_cylinder *c)
@@ -63,7 +64,7 @@ GPU_HD static inline struct vec3 range_ray(const struct voxel_cylinder *c, int u
                      x * a[2] + y * a[5] + z * a[8]);
 }
 
-/* (Y2) A pixel of a picture upon the cylinder: r | g << 8 | b << 16 | RANGE_SHOWN, or 0. */
+/* (Y2) A pixel of a picture on the cylinder: r | g << 8 | b << 16 | RANGE_SHOWN, or 0. */
 GPU_HD static inline uint32_t range_look(const struct voxel_view *view, int eye, int u, int v)
 {
     const struct voxel_eye *e = &view->eye[eye];
@@ -103,8 +104,7 @@ GPU_HD static inline int range_between(uint32_t a, uint32_t b, int weight, int s
 }
 
 /*
- * range_cost - what speaks against a disparity (Y3): colours that differ, and colours that change
- * differently across rows
+ * range_cost - the cost of a disparity (Y3): colours differ, or change differently across rows
  *
  * In:      first, second [h][w] of range_look(); v in 1 ... h - 2
  */
@@ -157,8 +157,8 @@ GPU_HD static inline uint32_t range_edge(uint32_t a, uint32_t b)
     return price < RANGE_FLAT + 2 ? RANGE_FLAT + 2 : price;
 }
 
-/* By how much colours change across rows about a pixel, in levels of all three together; 0 at the
- * upper and lower end. */
+/* The change of colours across rows about a pixel, in levels of all three together; 0 at the upper
+ * and lower end. */
 GPU_HD static inline int range_change(const struct voxel_cylinder *c, const uint32_t *look,
                                       size_t pixel)
 {
@@ -174,15 +174,15 @@ GPU_HD static inline int range_change(const struct voxel_cylinder *c, const uint
     return sum;
 }
 
-/* (Y4) Price of a step to the next label: less where colours tell what is round. */
+/* (Y4) Price of a step to the next label: less where colours show a round surface. */
 GPU_HD static inline uint32_t range_flat(const struct voxel_cylinder *c, const uint32_t *look,
                                          size_t pixel)
 {
     return range_change(c, look, pixel) < RANGE_SHADED ? RANGE_FLAT : RANGE_ROUND;
 }
 
-/* (Y4) One label along a path: sums of the pixel before for the label, the ones beside it and the
- * least of all. */
+/* (Y4) The sum of one label along a path, from the previous pixel's sums of the label, of its
+ * neighbours and the least of all. */
 GPU_HD static inline uint32_t range_step(uint32_t same, uint32_t below, uint32_t above,
                                          uint32_t least, uint32_t edge, uint32_t flat,
                                          uint32_t cost)
@@ -199,7 +199,7 @@ GPU_HD static inline int range_lines(const struct voxel_cylinder *c, int path)
     return path < 2 ? c->h : c->w;
 }
 
-/* Steps that a line takes before its first: a row is a circle, so it begins a quarter earlier. */
+/* Steps of a line before its first pixel: a row is a circle, so it begins a quarter earlier. */
 GPU_HD static inline int range_lead(const struct voxel_cylinder *c, int path)
 {
     return path < 2 ? c->w / 4 : 0;
@@ -234,7 +234,7 @@ GPU_HD static inline int range_row(int v, int disparity4)
 /*
  * range_sure - how sure a pixel is of its label (Y5)
  *
- * In:      more: by how much the next best label costs more. What the paths brought there from
+ * In:      more: how much more the next best label costs. What the paths brought there from
  *          elsewhere counts for RANGE_PLAIN of 16 parts, if colours do not change across rows here.
  */
 GPU_HD static inline uint32_t range_sure(const struct voxel_cylinder *c, const uint32_t *look,
@@ -246,7 +246,7 @@ GPU_HD static inline uint32_t range_sure(const struct voxel_cylinder *c, const u
     return more * (uint32_t)(share < 16 ? share : 16);
 }
 
-/* (Y5) Where the surface of the best label is; sums of the labels beside it place it between them.
+/* (Y5) The place of the best label's surface, interpolated by the sums of the neighbouring labels.
  */
 GPU_HD static inline float range_place(const struct voxel_cylinder *c, const uint16_t *sums,
                                        int best)

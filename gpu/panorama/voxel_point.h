@@ -1,12 +1,12 @@
 /*
- * voxel_point.h - a volume of voxels and what a pair of pictures says of one of them
+ * voxel_point.h - a volume of voxels and the update of one of them by a pair of pictures
  *
  * Volume:  n[0] x n[1] columns of n[2] voxels; axis n[2] is the world's axis `up`, n[0] and n[1]
  *          are the two that follow it in the order x, y, z, x. Voxel k of column (i, j) is number
  *          (j n[0] + i) n[2] + k.
  * Voxel:   32 bits: colour r | g << 8 | b << 16, 0 = transparent, and in the highest byte the
  *          visibility with which it was last updated.
- * Column:  what one column has to itself: where its voxels lie in both cameras, its visibility.
+ * Column:  data of one column: the places of its voxels in both cameras, its visibility.
  * Maths:   MATH.md (O1)-(O6) <- catadioptric voxel reconstruction on a GPU, eq. 1 and algorithm 1
  * Twins:   arithmetic alone, so host and device say the same bits
  * nvcc reads this header.
@@ -15,7 +15,7 @@
 
 #include "gpu/gpu.h"
 
-#define VOXEL_VISIBLE 255 /* with nothing in front of it */
+#define VOXEL_VISIBLE 255 /* visibility with nothing in front */
 #define VOXEL_COLOUR 0xffffffu
 
 /* One of the two cameras, and its picture. */
@@ -27,30 +27,30 @@ struct voxel_eye {
     const uint32_t *rgb; /* [h][w] r | g << 8 | b << 16 */
 };
 
-/* The cylinder about the line through both cameras that their pictures are laid upon (Y1). */
+/* The cylinder about the line through both cameras that their pictures are mapped to (Y1). */
 struct voxel_cylinder {
     int w, h;            /* columns all around, rows */
-    int n_half, n_stand; /* labels of standing surfaces: half a row apart, and all of them */
-    int n_labels;        /* with those of level ones behind them */
-    int stride;          /* of labels from one pixel to the next, a multiple of 16 */
+    int n_half, n_stand; /* labels of standing surfaces: those half a row apart, and all */
+    int n_labels;        /* all labels: those of level surfaces come last */
+    int stride;          /* labels from one pixel to the next, a multiple of 16 */
     float axes[9];       /* rows: the directions of angle 0 and of a quarter turn, the axis */
-    struct vec3 at;      /* of the first camera */
-    float apart_m;       /* from there to the second one, along the axis */
+    struct vec3 at;      /* place of the first camera */
+    float apart_m;       /* distance to the second camera along the axis */
     float px, low;       /* columns a radian, rows a unit of slope; the slope where row 0 begins */
-    float near_m, level_m; /* distance at which a pixel counts as one; between two level labels */
-    float reach_m;         /* what a distance says something about, before and behind it */
+    float near_m, level_m; /* distance at which a pixel has weight one; between two level labels */
+    float reach_m;         /* range before and behind a surface that its distance updates */
     int band;              /* a voxel is opaque up to this distance, in 16383ths of reach_m */
 };
 
 struct voxel_view {
     struct gpu_volume volume;
-    uint32_t paired; /* enum gpu_paired: only a pair is laid upon the volume */
-    int n_pictures;  /* of eye[], the first ones, that came with the item and are used */
-    int patch;       /* consistency by distances along the cylinder's rays, instead of (O3)-(O8) */
+    uint32_t paired; /* enum gpu_paired: only a pair updates the volume */
+    int n_pictures; /* number of the first pictures of eye[] that came with the item and are used */
+    int patch;      /* consistency by distances along the cylinder's rays, instead of (O3)-(O8) */
     struct voxel_cylinder cylinder;
     struct voxel_eye eye[2];
-    float field_cos; /* rays of a larger angle to the axis are not the picture's */
-    int threshold2;  /* squared distance of colours from which on they differ */
+    float field_cos; /* cosine of the largest angle of a used ray to the axis */
+    int threshold2;  /* least squared distance of different colours */
     int ground[2];   /* the column below the cameras */
 };
 
@@ -64,7 +64,7 @@ GPU_HD static inline uint32_t voxel_columns(const struct gpu_volume *v)
     return (uint32_t)v->n[0] * (uint32_t)v->n[1];
 }
 
-/* A place of the volume, in steps of its axes, as a place of the world. */
+/* Turns a place of the volume, in steps of its axes, into one of the world. */
 GPU_HD static inline struct vec3 voxel_world(const struct gpu_volume *v, float i, float j, float k)
 {
     float at[3];
@@ -86,7 +86,7 @@ GPU_HD static inline struct voxel_ray voxel_ray_make(const struct gpu_volume *v,
     return ray;
 }
 
-/* (O2) The column that a place of the world lies in; it may be none of the volume. */
+/* (O2) The column that a place of the world lies in, which may be outside the volume. */
 GPU_HD static inline void voxel_ground(const struct gpu_volume *v, struct vec3 p, int ground[2])
 {
     float at[3];
@@ -125,8 +125,8 @@ GPU_HD static inline int voxel_visibility(const struct gpu_volume *v, const uint
     return VOXEL_VISIBLE - hidden;
 }
 
-/* (O4) The pixel of a place of the camera, in 256ths. Returns 0: its picture does not show it, with
- * all four pixels around. */
+/* (O4) The pixel of a place of the camera, in 256ths. Returns 0: the picture lacks one of the four
+ * pixels around. */
 GPU_HD static inline int voxel_project(const struct voxel_eye *e, float field_cos, struct vec3 p,
                                        int *u256, int *v256)
 {
@@ -168,7 +168,7 @@ GPU_HD static inline int voxel_distance2(uint32_t a, uint32_t b)
     return r * r + g * g + l * l;
 }
 
-/* An opaque voxel's colour is never that of a transparent one. */
+/* An opaque voxel's colour is never 0, which means transparent. */
 GPU_HD static inline uint32_t voxel_mean(uint32_t a, uint32_t b)
 {
     uint32_t rb = ((a & 0xff00ffu) + (b & 0xff00ffu) + 0x10001u) >> 1 & 0xff00ffu;
@@ -183,8 +183,8 @@ GPU_HD static inline struct vec3 voxel_at(const struct voxel_ray *ray, int k)
                      ray->from.z + s * ray->step.z);
 }
 
-/* What both pictures say of voxel k of a column by the distance of their two colours. Returns 0:
- * one of them does not show it; 1: *colour, 0 where it is transparent. */
+/* What both pictures tell about voxel k of a column by the distance of their colours. Returns 0: a
+ * picture does not show it; 1: *colour, 0 where it is transparent. */
 GPU_HD static inline int voxel_test(const struct voxel_view *view, const struct voxel_ray ray[2],
                                     int k, uint32_t *colour)
 {
@@ -202,9 +202,9 @@ GPU_HD static inline int voxel_test(const struct voxel_view *view, const struct 
 /*
  * voxel_update - a voxel after an iteration of a view (O7)
  *
- * In:      before: the column's visibility in the iteration before, -1 in a view's first; now: its
- *          present one. A voxel that this view has updated already bears `before`: its colours were
- *          tested and stay, only its visibility changes.
+ * In:      before: the column's visibility in the previous iteration, -1 in a view's first; now:
+ *          the present one. If this view has already updated a voxel, the voxel has `before`: its
+ *          colours were tested and stay, only its visibility changes.
  */
 GPU_HD static inline uint32_t voxel_update(const struct voxel_view *view,
                                            const struct voxel_ray ray[2], int k, uint32_t voxel,
