@@ -28,7 +28,7 @@ static int back_open(void **at, int device, int w, int h, const struct library *
                      const struct tensor_params *t, const struct hypothesis_params *p,
                      struct err *err)
 {
-    /* placeholder camera; the first picture replaces it */
+    /* The first picture replaces this camera. */
     const struct recognise_config config = {w,
                                             h,
                                             surface_step(w, h),
